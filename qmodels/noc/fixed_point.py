@@ -1,7 +1,4 @@
-"""The compiled fixed point of the wormhole model: waits at the turns of a network, load after load.
-
-Import it inside functions: Numba is slow to load.
-"""
+"""The fixed point of the wormhole model: waits at the turns of a network, load after load."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qmodels.markov.chains.compiled import compiled
+from qmodels.numerics.kernels import kernel, part
 
 STABLE, OVERLOADED, BLOCKED, DIVERGED = 0, 1, 2, 3
 """What became of a load: waits found, a channel at its capacity, inputs whose heads block them for good,
@@ -19,6 +16,9 @@ no fixed point found."""
 MAX_ITERATIONS = 400
 TOLERANCE = 1e-6
 """Of the largest change in an iteration, relative to one cycle and the value."""
+
+SOON = 1500
+"""Turns, once for each load, up to which plain Python is quick enough to be used instead of compiling."""
 
 SMALL = 1e-9
 """Waits not worth a buffer. [cycles]"""
@@ -79,7 +79,7 @@ class _State(NamedTuple):
     heads: Any
 
 
-@compiled
+@kernel(soon=lambda loads, net, *others: loads.size * net.sink.size <= SOON)
 def solve_turns(
     loads: Any, net: Network, smooth: Any, law: Any, wait: Any, stall: Any, front: Any, state: Any
 ) -> None:
@@ -90,27 +90,33 @@ def solve_turns(
     """
     channels, sink = net.channels, net.sink
     turns, count = sink.size, channels.shape[0]
-    pairs, levels = 1, 1
+    pairs, levels, fullest = 1, 1, 0.0
     for t in range(turns):
         pairs, levels = max(pairs, net.pair[t] + 1), max(levels, net.level[t] + 1)
+    for c in range(count):
+        fullest = max(fullest, channels[c, 1] + channels[c, 6])
     for n in range(loads.size):
         load = loads[n]
         state[n] = STABLE
         if load <= 0:
             continue
-        if load * np.max(channels[:, 1] + channels[:, 6]) >= 1:
+        if load * fullest >= 1:
             state[n] = OVERLOADED
             continue
         left = 1 - channels[:, 6] * load
-        rho, busy = channels[:, 1] * load / left, net.work * load / left[sink]
+        busy = np.zeros(turns)
         at = _Load(
-            net.packets * load, net.square * load / left[sink] ** 2, np.ones(turns), np.zeros(pairs),
-            np.zeros(pairs), channels[:, 0] * load, rho, smooth[n],
+            net.packets * load, np.zeros(turns), np.zeros(turns), np.zeros(pairs), np.zeros(pairs),
+            channels[:, 0] * load, channels[:, 1] * load / left, smooth[n],
         )  # fmt: skip
-        _favour(at.factor, sink, net.level, net.weight, busy, rho, channels, law, levels)
         for t in range(turns):
+            open_to = left[sink[t]]
+            busy[t] = net.work[t] * load / open_to
+            at.second[t] = net.square[t] * load / (open_to * open_to)
+            at.factor[t] = 1.0
             at.from_pair[net.pair[t]] += busy[t]
             at.pair_second[net.pair[t]] += at.second[t]
+        _favour(at.factor, sink, net.level, net.weight, busy, at.rho, channels, law, levels)
         # From rest at every load: what is found does not depend on the others of a sweep.
         now = _State(
             _output_waits(net, at, busy), np.zeros(turns), np.zeros(turns), np.zeros(turns),
@@ -124,10 +130,10 @@ def solve_turns(
         for c in range(count):
             front[n, c] = now.heads[c] / at.lam[c] if at.lam[c] > 0 else 0.0
             if channels[c, 5] > channels[c, 3] and channels[c, 7] > 0:
-                stall[n, c] = law.tail * now.long_wait[c] * rho[c] * channels[c, 5] / 2
+                stall[n, c] = law.tail * now.long_wait[c] * at.rho[c] * channels[c, 5] / 2
 
 
-@compiled
+@part
 def _favour(
     factor: Any, sink: Any, level: Any, weight: Any, busy: Any, rho: Any, channels: Any, law: Any, levels: int
 ) -> None:  # fmt: skip
@@ -154,7 +160,7 @@ def _favour(
             factor[t] *= (1 + rho[c] * (rho[c] / over[c] / weight[t] - 1)) / total[c]
 
 
-@compiled
+@part
 def _output_waits(net: Network, at: _Load, busy: Any) -> Any:
     """Return the waits for the outputs if nothing else held packets up."""
     sink, pair, lam, rho, from_pair = net.sink, net.pair, at.lam, at.rho, at.from_pair
@@ -171,19 +177,20 @@ def _output_waits(net: Network, at: _Load, busy: Any) -> Any:
         paid[c] += part * (at.pair_second[k] - from_pair[k]) / (2 * (1 - from_pair[k]))
         spread[c] += part * (rho[c] - from_pair[k])
         if seen[k] == 0:
-            squares[c] += from_pair[k] ** 2
+            squares[c] += from_pair[k] * from_pair[k]
             seen[k] = 1
     own = np.zeros(turns)
     for t in range(turns):
         c = sink[t]
         if spread[c] > 1e-14:
-            together = (total_second[c] - rho[c] + (rho[c] ** 2 - squares[c]) / rho[c]) / (2 * (1 - rho[c]))
+            others = (rho[c] * rho[c] - squares[c]) / rho[c]
+            together = (total_second[c] - rho[c] + others) / (2 * (1 - rho[c]))
             left = max(0.0, together - paid[c]) * (rho[c] - from_pair[pair[t]]) / spread[c]
             own[t] = left * at.factor[t] * (net.channels[c, 8] * at.smooth[c])
     return own
 
 
-@compiled
+@part
 def _iterate(net: Network, at: _Load, law: Any, now: _State) -> int:
     """Find times at the front, waits behind heads and hold-ups of the channels."""
     change = 0.0
@@ -207,7 +214,7 @@ def _iterate(net: Network, at: _Load, law: Any, now: _State) -> int:
     return STABLE if change < 1e-3 else DIVERGED
 
 
-@compiled
+@part
 def _fronts(net: Network, at: _Load, law: Any, now: _State, into: Any) -> float:
     """Renew the times at the front and what they come to by channel; return the largest change."""
     channels, h, change = net.channels, now.h, 0.0
@@ -237,7 +244,7 @@ def _fronts(net: Network, at: _Load, law: Any, now: _State, into: Any) -> float:
     return change
 
 
-@compiled
+@part
 def _behind(net: Network, at: _Load, law: Any, now: _State, into: Any) -> float:
     """Renew the waits behind heads and the chances of full buffers; return the largest change.
 
@@ -280,11 +287,23 @@ def _behind(net: Network, at: _Load, law: Any, now: _State, into: Any) -> float:
             chance = at.rate[t] / at.lam[i] * (now.own[t] + q[t]) / tau * math.exp(-space / tau)
             gaps = at.lam[i] / (1 - at.rho[i]) * tau / channels[i, 9]
             now.long_wait[i] += chance
-            now.full[i] += chance * (gaps / (1 + gaps)) ** math.floor(channels[i, 3] / channels[i, 5])
+            now.full[i] += chance * _power(gaps / (1 + gaps), math.floor(channels[i, 3] / channels[i, 5]))
     return change
 
 
-@compiled
+@part
+def _power(x: float, n: int) -> float:
+    """Return the power by squaring, which rounds the same with and without the compiler."""
+    found = 1.0
+    while n > 0:
+        if n & 1:
+            found *= x
+        n >>= 1
+        x *= x
+    return found
+
+
+@part
 def _blocking(
     c: int, i: int, rate: float, own_load: float, lam: Any, rho: Any, into: Any, at_front: float,
     conflict: float, clump: float, bunched: float,
@@ -293,15 +312,15 @@ def _blocking(
     gap_rate = lam[i] / (1 - rho[i])
     behind = clump * (rho[i] + bunched * into[i]) / (1 - rho[i])
     part = rate / lam[i]
-    x = rho[c] - own_load
-    spread = x * (rho[c] / lam[c]) ** 2 / (3 * (1 - x))
+    x, service = rho[c] - own_load, rho[c] / lam[c]
+    spread = x * (service * service) / (3 * (1 - x))
     first = part * (gap_rate * (2 * at_front * at_front + spread + at_front) / 2 + behind * at_front)
     longer = at_front + conflict
     again = part * (gap_rate * (2 * longer * longer + spread + longer) / 2 + behind * longer)
     return first, again, part * gap_rate * at_front, part * gap_rate * longer
 
 
-@compiled
+@part
 def _hold_up(
     c: int, lam: float, rho: float, heads: float, long_wait: float, full: float, channels: Any, law: Any
 ) -> float:  # fmt: skip

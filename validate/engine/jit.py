@@ -21,6 +21,8 @@ from typing import Any, TypeVar, cast
 
 import numba
 
+from qmodels.systems.lowering import compile_part
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).parents[1]
@@ -35,7 +37,7 @@ def sources(path: Path) -> tuple[Path, ...]:
     Examples
     --------
     >>> [source.name for source in sources(Path(__file__).with_name("events.py"))]
-    ['events.py', 'jit.py']
+    ['lowering.py', 'events.py', 'jit.py']
     """
     found: set[Path] = set()
     waiting = [path]
@@ -111,9 +113,14 @@ def _compile(function: Function, **options: Any) -> Function:
         str(_cache_directory(Path(function.__code__.co_filename))),
     )
     try:
-        return cast(Function, numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function))
+        kernel = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
     finally:
         numba.config.CACHE_DIR = others
+    if kernel is not function:
+        # Kernels that call it take it as a part.
+        within = compile_part(function, **options)
+        kernel.get_call_template, kernel.get_overload = within.get_call_template, within.get_overload
+    return cast(Function, kernel)
 
 
 def jit(function: Function) -> Function:
@@ -122,17 +129,17 @@ def jit(function: Function) -> Function:
 
 
 def part(function: Function) -> Function:
-    """Compile a function that only kernels call, without the code to call it from Python."""
-    return _compile(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    """Compile a function that only kernels call, within the kernel, see `qmodels.systems.lowering`."""
+    return cast(Function, compile_part(function))
 
 
 def inlined(function: Function) -> Function:
-    """Compile a function that is copied into the kernels that call it.
+    """Compile a function that makes no arrays and is copied into the kernels that call it.
 
     A call hands over every field of a tuple of arrays: with many arrays that takes ten times as long
     as what our small functions do.
     """
-    return _compile(function, inline="always")
+    return cast(Function, compile_part(function, _nrt=False, forceinline=True))
 
 
 def lean(function: Function) -> Function:
@@ -147,4 +154,4 @@ def lean(function: Function) -> Function:
 
 def lean_part(function: Function) -> Function:
     """Compile a function that makes no arrays and that only kernels call."""
-    return _compile(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return cast(Function, compile_part(function, _nrt=False))

@@ -34,7 +34,7 @@ def step(world: World, now: int) -> None:
     allocate(world, now)
 
 
-@inlined
+@lean
 def quiet(world: World, now: int) -> bool:
     """Return whether nothing happens until something new is sent: all is delivered, or stuck for ever.
 

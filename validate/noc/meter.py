@@ -9,7 +9,7 @@ import numpy as np
 from qmodels.checks import FloatArray, IntArray
 from validate.engine.bins import bin_of
 from validate.engine.histogram import BINS
-from validate.engine.jit import inlined
+from validate.engine.jit import inlined, lean
 from validate.noc.state import DELIVERED, WAITING, World
 
 SUMS = np.dtype([("packets", "i8"), ("latency", "i8"), ("queueing", "i8")])
@@ -72,7 +72,7 @@ def flow_quantiles(counts: IntArray, probability: float) -> FloatArray:
     return np.where(below[:, -1] > 0, found, np.inf)
 
 
-@inlined
+@lean
 def flow_bin(latency: int) -> int:
     """Return the bin of a flow's latency."""
     if latency < _EXACT:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba.cpython.unsafe.numbers import trailing_zeros
 
-from validate.engine.jit import inlined
+from validate.engine.jit import inlined, lean
 from validate.noc.flits import NONE, ONE, launch
 from validate.noc.state import (
     CLOSED,
@@ -25,7 +25,7 @@ from validate.noc.state import (
 )
 
 
-@inlined
+@lean
 def send(world: World, flow: int, flits: int, tag: int, now: int) -> int:
     """Put a packet into the source queue of a flow; it can leave in this cycle if `step` comes after.
 

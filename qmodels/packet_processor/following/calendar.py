@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from qmodels.markov.chains.compiled import compiled
+from qmodels.numerics.kernels import part
 
 
-@compiled
+@part
 def push(times: Any, items: Any, size: Any, time: Any, item: Any) -> Any:
     """Add an item and return how many there are."""
     k = size
@@ -21,7 +21,7 @@ def push(times: Any, items: Any, size: Any, time: Any, item: Any) -> Any:
     return size + 1
 
 
-@compiled
+@part
 def pop(times: Any, items: Any, size: Any) -> Any:
     """Remove the earliest item, which is the first, and return how many are left."""
     size -= 1

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.markov.chains.compiled import compiled
+from qmodels.numerics.kernels import kernel, part
 from qmodels.packet_processor.following.calendar import pop, push
 
 (
@@ -26,9 +26,11 @@ WRITE, READ, LOOK, STORE, DRAIN, ALONE = range(6)
 COUNT, FIRST, LAST = range(3)
 LINE, WORK = range(2)
 """Times of the links in between, and the work that a packet brings to each."""
+SOON = 5000
+"""Packets up to which plain Python is quick enough to be used instead of compiling."""
 
 
-@compiled
+@kernel(soon=lambda z, arrive, *others: arrive.size <= SOON)
 def follow(z: Any, arrive: Any, sizes: Any, hold: Any, places: Any, inner: Any, out: Any) -> None:
     """Fill in what each packet waits on its way.
 
@@ -91,7 +93,7 @@ def follow(z: Any, arrive: Any, sizes: Any, hold: Any, places: Any, inner: Any, 
         out[ALONE, p] += alone
 
 
-@compiled
+@part
 def spread(z: Any, block: Any, count: Any, piece: Any) -> None:
     """Fill in how many of consecutive blocks are on each channel, and which of them is first and last."""
     channels, step = int(z[CHANNELS]), int(z[STEP])
@@ -109,7 +111,7 @@ def spread(z: Any, block: Any, count: Any, piece: Any) -> None:
             c = 0
 
 
-@compiled
+@part
 def place(z: Any, block: Any) -> Any:
     """Return bank and row of a block; the pieces of a packet on other channels are taken to have the same."""
     channels, step = int(z[CHANNELS]), int(z[STEP])
@@ -117,7 +119,7 @@ def place(z: Any, block: Any) -> Any:
     return index // int(z[BANK_STEP]) % int(z[BANKS]), index // int(z[ROW_BLOCKS])
 
 
-@compiled
+@part
 def read_at(z: Any, c: Any, b: Any, row: Any, begin: Any, count: Any, channel: Any, bank: Any) -> Any:
     """Return when the first and the last of some reads have had the bus; they come together.
 
@@ -140,7 +142,7 @@ def read_at(z: Any, c: Any, b: Any, row: Any, begin: Any, count: Any, channel: A
     return one, end, min(s, ahead + writes)
 
 
-@compiled
+@part
 def queue_up(line: Any, links: Any, piece: Any, at: Any, each: Any) -> None:
     """Bring a packet's pieces to the links in between; ``line[WORK]`` has what it brings to each of them."""
     for c in range(piece.shape[1]):
@@ -153,7 +155,7 @@ def queue_up(line: Any, links: Any, piece: Any, at: Any, each: Any) -> None:
             line[WORK, links[c]] *= -1.0  # once for each link: its work begins that long before its end
 
 
-@compiled
+@part
 def one_more(line: Any, link: Any, at: Any, each: Any) -> Any:
     """Return when one NoC packet begins to cross a link in between."""
     if link < 0:
@@ -163,7 +165,7 @@ def one_more(line: Any, link: Any, at: Any, each: Any) -> Any:
     return begin
 
 
-@compiled
+@part
 def look_up(
     z: Any, begin: Any, places: Any, inner: Any, engine: Any, channel: Any, bank: Any, line: Any
 ) -> Any:
@@ -180,7 +182,7 @@ def look_up(
     return engine[EJECT, g] - begin - 2 * z[REQUEST] - z[BURST] - 2 * z[SEGMENT]
 
 
-@compiled
+@part
 def store(
     z: Any,
     begin: Any,
@@ -240,7 +242,7 @@ def store(
     return end - begin - alone, alone
 
 
-@compiled
+@part
 def drain(
     z: Any,
     begin: Any,

@@ -1,0 +1,40 @@
+"""Time of the first answer and of the first simulation after an install, and of the next ones."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+FIRST = {
+    "solve": "import qmodels as qm; assert qm.solve(qm.PacketProcessor()).stable",
+    "simulate": (
+        "import qmodels as qm; from validate import simulate; "
+        "simulate(qm.PacketProcessor(), packets=2000, replications=2)"
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("again", [False, True], ids=["nothing compiled", "compiled"])
+@pytest.mark.parametrize("what", list(FIRST))
+def test_a_process_of_its_own(what: str, again: bool, benchmark: Any, tmp_path: Any) -> None:
+    """The time is that of the process, its start and imports included."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+
+    def run() -> None:
+        subprocess.run([sys.executable, "-c", FIRST[what]], env=environment, check=True)
+
+    if again:
+        # Whatever is compiled aside for the first answer is there when it is waited for.
+        wait = (
+            "from qmodels.noc.fixed_point import solve_turns as a; "
+            "from qmodels.packet_processor.following.recursion import follow as b; "
+            "[k._compiler.wait() for k in (a, b) if k._compiler]"
+        )
+        code = f"{FIRST[what]}; {wait}"
+        subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    benchmark.pedantic(run, rounds=1)

@@ -1,0 +1,130 @@
+"""Kernels give the same numbers as plain Python and compiled, and are compiled aside."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import qmodels as qm
+from qmodels.noc import fixed_point, interleaved
+from qmodels.numerics import kernels
+from qmodels.packet_processor.following import recursion
+
+TOY = """
+import numpy as np
+from qmodels.numerics.kernels import kernel, part
+
+@kernel(soon=lambda x: x.size < 10)
+def total(x):
+    found = 0.0
+    for k in range(x.size):
+        found += twice(x[k])
+    return found
+
+@part
+def twice(x):
+    return 2 * x
+"""
+
+
+@pytest.fixture
+def total(tmp_path, monkeypatch):
+    import numba
+
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(tmp_path)
+    name = f"toy_{tmp_path.name.replace('-', '_')}"
+    (tmp_path / f"{name}.py").write_text(TOY)
+    yield importlib.import_module(name).total
+
+
+def recorded(module, name, monkeypatch):
+    kernel, calls = getattr(module, name), []
+
+    def recorder(*arguments):
+        calls.append([np.copy(a) if isinstance(a, np.ndarray) else a for a in arguments])
+        return kernel(*arguments)
+
+    monkeypatch.setattr(module, name, recorder)
+    return kernel, calls
+
+
+def same_to_the_last_bit(kernel, calls):
+    for arguments in calls:
+        compiled, plain = ([np.copy(a) if isinstance(a, np.ndarray) else a for a in arguments] for _ in "ab")
+        kernel.machine(*compiled)
+        with np.errstate(all="ignore"):
+            kernel.plain(*plain)
+        for one, other in zip(compiled, plain, strict=True):
+            if isinstance(one, np.ndarray):
+                np.testing.assert_array_equal(one, other)
+
+
+def networks():
+    noc = qm.Noc(
+        topology=qm.spidergon(12),
+        routing="across-first",
+        injection_rate=np.linspace(0.005, 0.2, 12),
+        traffic=interleaved(initiators=range(6), channels=range(6, 10), step=1),
+    )
+    yield noc
+    yield replace(noc, router=replace(noc.router, buffer_flits=2))
+    yield replace(noc, router=replace(noc.router, virtual_channels=4), link_width=16)
+
+
+def test_the_waits_of_networks_are_the_same(monkeypatch):
+    kernel, calls = recorded(fixed_point, "solve_turns", monkeypatch)
+    for noc in networks():
+        qm.solve(noc)
+    assert sum(arguments[0].size for arguments in calls) >= 36
+    same_to_the_last_bit(kernel, calls)
+
+
+def test_packets_followed_wait_the_same(monkeypatch):
+    from qmodels.packet_processor.following.waits import run
+
+    run.cache_clear()
+    kernel, calls = recorded(recursion, "follow", monkeypatch)
+    spec = qm.PacketProcessor()
+    for channels, load in ((2, 0.3), (4, 0.9)):
+        dram, workload = replace(spec.dram, channels=channels), replace(spec.workload, load_factor=load)
+        qm.solve(replace(spec, dram=dram, workload=workload))
+    assert calls
+    same_to_the_last_bit(kernel, calls)
+
+
+def test_powers_by_squaring():
+    for n in range(70):
+        assert fixed_point._power(0.5, n) == 0.5**n
+        assert fixed_point._power(0.93, n) == pytest.approx(0.93**n, rel=1e-14)
+
+
+def test_the_first_calls_are_plain_and_later_ones_compiled_aside(total):
+    x = np.arange(5.0)
+    assert total(x) == 20.0
+    assert not total._ready and not total.machine.signatures
+    assert total._compiler.wait() == 0
+    assert total(x) == 20.0
+    assert total._ready and sum(total.machine.stats.cache_hits.values()) == 1
+    assert not list(Path(total.machine.stats.cache_path).glob("*.request"))
+
+
+def test_long_calls_are_compiled_at_once(total):
+    assert total(np.arange(100.0)) == 9900.0
+    assert total._ready and total._compiler is None and len(total.machine.signatures) == 1
+
+
+def test_what_another_process_compiles_is_not_compiled_twice_and_patience_ends(total, monkeypatch):
+    place = Path(total.machine.stats.cache_path)
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "total.request").touch()
+    assert total(np.arange(5.0)) == 20.0
+    assert total._compiler is None and not total._ready
+    monkeypatch.setattr(kernels, "PATIENCE", 0.0)
+    assert total(np.arange(5.0)) == 20.0
+    assert total._ready and len(total.machine.signatures) == 1
