@@ -241,10 +241,10 @@ def _memory_doubt(spec: QueueingNetwork, totals: FloatArray, weights: FloatArray
         return memory_doubt(totals, weights)
     if lasts >= FEWEST_RELAXATIONS:
         return ""
-    more = (
-        f": {FEWEST_RELAXATIONS} take {passages * FEWEST_RELAXATIONS / lasts:.2g} passages" if lasts else ""
+    enough = (
+        f": passages={int(1 + passages / 1000 * FEWEST_RELAXATIONS / lasts)}000 are enough" if lasts else ""
     )
-    return f"a run lasts {lasts:.2g} relaxation times of the queue{more}"
+    return f"a run lasts {lasts:.2g} relaxation times of the queue{enough}"
 
 
 def _averaged(
