@@ -12,6 +12,7 @@ import sys
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ WORK = """
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 import qmodels as qm
 from cases.cli.main import main
 from qmodels.systems.spec.saving import _plain
@@ -55,13 +57,22 @@ else:
 TABLES = {"exploration": "designs.csv", "campaign": "table.csv", "calibration": "table.csv"}
 
 
-def started(*words: object, limit: int | None = None) -> subprocess.Popen[str]:
-    """Start a process; with the most bytes that a file of it may have, which is its full disk."""
+def started(*words: object, limit: int | None = None, meek: bool = False) -> subprocess.Popen[str]:
+    """Start a process; with the most bytes that a file of it may have, which is its full disk.
+
+    A meek one may not write where its user may not, even if that is root.
+    """
+    import ctypes
     import resource
 
-    def full() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit or 0, limit or 0))
+    libc = ctypes.CDLL(None)
+
+    def begin() -> None:
+        if limit:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        if meek and os.geteuid() == 0:
+            libc.prctl(24, 1, 0, 0, 0)  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
 
     return subprocess.Popen(
         [sys.executable, *map(str, words)],
@@ -70,7 +81,7 @@ def started(*words: object, limit: int | None = None) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=full if limit else None,
+        preexec_fn=begin if limit or meek else None,
     )
 
 
@@ -146,7 +157,7 @@ def test_work_that_is_killed_very_often_loses_nothing(what, tmp_path):
 EXPLORE = ("-m", "qmodels", "explore", "--vary", "channels=1,2", "--minimize", "read_latency")
 
 
-def exploring(out: Path, **limits: int) -> tuple[int, str]:
+def exploring(out: Path, **limits: Any) -> tuple[int, str]:
     """Explore a small memory into a directory."""
     spec = out.parent / "dram.toml"
     spec.write_text('kind = "dram"\npreset = "DDR4-3200"\n')
@@ -173,12 +184,49 @@ def test_a_full_disk_is_named_in_a_line(tmp_path, size):
 
 
 @POSIX
-@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.skipif(
+    sys.platform != "linux" and hasattr(os, "geteuid") and os.geteuid() == 0, reason="root writes everywhere"
+)
 def test_a_directory_that_may_not_be_written_is_named_in_a_line(tmp_path):
     out = tmp_path / "study"
     out.mkdir(mode=0o500)
-    code, error = exploring(out)
+    code, error = exploring(out, meek=True)
     assert code == 2 and error.count("\n") == 1 and str(out) in error
+    assert not any(out.iterdir())
+    out.chmod(0o700)
+    assert exploring(out) == (0, "")
+    kept = {file.name: file.read_bytes() for file in out.iterdir()}
+    for file in (out, *out.iterdir()):  # a study that is there, and may be read only
+        file.chmod(0o500 if file.is_dir() else 0o400)
+    code, error = exploring(out, meek=True)
+    assert code == 2 and error.count("\n") == 1 and str(out) in error, error
+    assert {file.name: file.read_bytes() for file in out.iterdir()} == kept
+
+
+STORING = """
+import sys
+import qmodels as qm
+from validate import simulate
+try:
+    simulate(qm.dram("DDR4-3200"), accesses=2000, replications=2, store=sys.argv[1])
+except ValueError as error:
+    sys.exit(str(error))
+"""
+
+
+@POSIX
+def test_a_store_that_may_not_be_written_is_named_in_a_line(tmp_path):
+    store = tmp_path / "kept" / "runs.sqlite"
+    store.parent.mkdir(mode=0o500)
+    code, error = finished(started("-c", STORING, store, meek=True))
+    assert code == 1 and error.startswith(f"store {str(store)!r} cannot be opened"), error
+    store.parent.chmod(0o700)
+    assert finished(started("-c", STORING, store)) == (0, "")
+    for file in (store, store.parent):
+        file.chmod(0o500 if file.is_dir() else 0o400)
+    code, error = finished(started("-c", STORING, store, meek=True))
+    # What is all there is read; or it is said which file may not be written.
+    assert error.count("\n") == code and (code == 0 or str(store) in error), error
 
 
 COMMANDS = (

@@ -163,6 +163,21 @@ def answers(sample: list[tuple[str, str, Any]]) -> list[str]:
     return [f"{kind} {said}" for kind, path, value in sample if (said := solved(specs[kind], path, value))]
 
 
+FOUND = (
+    ("queueing-network", "routing.0.1", []), ("numa", "work.compute_scv", 5e-324),
+    ("message-program", "costs.send_cycles", 1e100),
+)  # fmt: skip
+"""What longer runs found once."""
+
+
+@pytest.mark.parametrize("kind, path, value", FOUND)
+def test_what_was_answered_badly_is_refused(kind, path, value):
+    spec = kind_named(kind).starter()
+    assert solved(spec, path, value) is None
+    with pytest.raises(ValueError, match="must"):
+        replace_paths(spec, {path: value})
+
+
 def test_what_a_spec_takes_is_solved_or_refused_in_a_line():
     assert answers(random.Random(SEED).sample(cases(), SAMPLE)) == []
 

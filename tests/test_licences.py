@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from importlib.metadata import PackageNotFoundError, metadata, requires
 from pathlib import Path
@@ -10,10 +12,23 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-TABLE = dict(
-    re.findall(r"^\| ([\w-]+) \| (\w+) \|", (ROOT / ".github/docs/project/dependencies.md").read_text(), re.M)
+ROWS = re.findall(
+    r"^\| ([\w-]+) \| (\w+) \| \d+ \| ([a-z ]+) \|",
+    (ROOT / ".github/docs/project/dependencies.md").read_text(),
+    re.M,
 )
-TABLE.pop("package")
+TABLE = {package: words for package, words, _ in ROWS}
+MAIN = """
+import qmodels as qm
+from optimize import Space, explore
+from validate import simulate
+dram = qm.dram("DDR4-3200")
+qm.solve(dram), qm.solve(qm.PacketProcessor()), simulate(dram, accesses=2000, replications=2)
+space = Space(dram, {"geometry.channels": [1, 2]})
+explore(space, qm.solve, minimize="read_latency", maximize="saturation_rate")
+import sys
+print(*{name.partition(".")[0] for name in sys.modules})
+"""
 
 
 def name_of(requirement: str) -> str:
@@ -47,6 +62,17 @@ def everything(packages: list[str]) -> set[str]:
 def test_the_table_has_what_is_required_and_no_more() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert [name_of(line) for line in project["dependencies"]] == list(TABLE)
+
+
+def test_the_main_verbs_load_what_the_table_says() -> None:
+    run = subprocess.run([sys.executable, "-c", MAIN], capture_output=True, text=True, check=True)
+    modules = {"python-pcapng": "pcapng"}
+    loaded = {name for name in TABLE if modules.get(name, name) in run.stdout.split()}
+    assert loaded == {package for package, _, when in ROWS if when == "always"}
+
+
+def test_the_known_holes_of_what_is_installed_are_looked_for() -> None:
+    assert "pip-audit" in (ROOT / ".github/workflows/tests.yml").read_text()
 
 
 @pytest.mark.parametrize("package", TABLE)

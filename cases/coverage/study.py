@@ -30,7 +30,7 @@ BAR = 0.925, 0.975
 """Coverage of 95 % intervals that is as good as nominal."""
 SURE = 0.01
 """A system misses the bar if so few or so many covers had less than this probability at its ends."""
-SEEDS = {True: 150, False: 60}
+SEEDS = {True: 300, False: 100}
 """Seeds of systems run by recursion, and event by event."""
 REPLICATIONS = 8
 PASSAGES = {True: 20_000, False: 3000}
@@ -178,7 +178,7 @@ def main(words: Sequence[str]) -> None:
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the table by group: systems, verdicts of their first metrics, and coverage of those trusted."""
+    """Return systems by group, verdicts of their first metrics and coverage of those trusted, and counts."""
     first = {row["system"]: row for row in reversed(rows)}.values()
     lines = []
     for group in dict.fromkeys(row["group"] for row in rows):
@@ -186,8 +186,12 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> str:
         counts = [sum(verdict(row) == word for row in mine) for word in ("covers", "says so", "misses")]
         covered, trusted = (sum(row[name] for row in mine) for name in ("covered", "trusted"))
         lines.append([group, len(mine), *counts, trusted, 100 * covered / max(trusted, 1)])
+    share = [row["covered"] / row["trusted"] for row in first if verdict(row) != "says so"]
+    inside = sum(BAR[0] <= one <= BAR[1] for one in share)
+    said, outside = len(first) - len(share), len(share) - inside
+    last = f"{inside} within {BAR[0]:.1%} to {BAR[1]:.1%}, {said} say so, {outside} outside"
     headings = ["group", "systems", "covers", "says so", "misses", "intervals", "covered %"]
-    return text_table(headings, lines)
+    return f"{text_table(headings, lines)}\n{last}"
 
 
 if __name__ == "__main__":

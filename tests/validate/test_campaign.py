@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import signal
 import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
@@ -110,7 +111,7 @@ def test_the_numbers_are_the_same_from_dask(toy):
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -124,6 +125,32 @@ def test_the_numbers_are_the_same_from_dask(toy):
     for name, (make, options) in SYSTEMS.items():
         for one, other in zip(real[name], simulate(make(), replications=2, **options), strict=True):
             assert one.metrics == other.metrics and one.replications == other.replications
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals of POSIX")
+def test_workers_of_dask_that_are_killed_lose_nothing(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    specs, options = networks(), {"passages": 20_000, "replications": 12}
+    killed: list[int] = []
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        alive = list(client.run(os.getpid).values())
+
+        def kill(done: int, _: int) -> None:
+            if alive and done >= 8 / len(alive):
+                killed.append(alive.pop())
+                os.kill(killed[-1], signal.SIGKILL)
+
+        store = tmp_path / "runs.sqlite"
+        found = simulate(specs, executor=client.get_executor(), store=store, progress=kill, **options)
+    assert len(killed) == 2 and found.simulated == 12 * len(specs)
+    again = simulate(specs, store=store, **options)
+    assert (again.restored, again.simulated) == (12 * len(specs), 0)
+    for one, other, direct in zip(found, again, simulate(specs, **options), strict=True):
+        assert one.metrics == other.metrics == direct.metrics
 
 
 def test_a_seed_is_another_campaign_and_points_share_random_numbers(toy):

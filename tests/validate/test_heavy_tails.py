@@ -25,8 +25,9 @@ from qmodels.systems.laws.times import (
 )
 from qmodels.systems.stations.queueing_network import JobClass, QueueingNetwork, Station, single_station
 from validate import compare, simulate
-from validate.estimates.heavy_tails import decisive_share, skewness_of_means, tail_index
+from validate.estimates.heavy_tails import decisive_share, lopsidedness, skewness_of_means, tail_index
 from validate.estimates.statistics import Estimate, Histogram, more_replications
+from validate.network.recursions import relaxations
 from validate.network.run import NetworkExperiment
 
 H2 = HyperExponential(probabilities=(0.95, 0.05), means=(0.5 / 0.95, 10.0))
@@ -125,6 +126,47 @@ def test_a_part_of_a_recording_says_nothing_about_its_rest():
     part, whole = (simulate(spec, passages=n)["mean_waiting_time"] for n in (2500, 20_000))
     assert "runs play 50% of a recording" in part.doubt and (part.low, part.high) == (0, np.inf)
     assert whole.valid
+
+
+@pytest.mark.parametrize("servers, from_idle_times", [(1, True), (8, False)])
+def test_whether_a_run_is_too_short_does_not_depend_on_how_high_it_was(servers, from_idle_times):
+    spec = queue(Exponential(mean=1.0), 0.95 * servers, servers=servers)
+    for seed in range(12):
+        result = simulate(spec, passages=20_000, replications=4, seed=seed)
+        assert result.from_idle_times == from_idle_times
+        if not from_idle_times:
+            assert "relaxation times of the queue: passages=2" in result["mean_waiting_time"].doubt
+    assert simulate(spec, passages=60_000, replications=4)["mean_waiting_time"].valid
+
+
+def test_relaxation_times_of_a_run():
+    # Twice the variance of the services and none of the gaps is as much as one of each.
+    gaps, service = (
+        Deterministic(mean=1.25),
+        HyperExponential(probabilities=(0.5, 0.5), means=(1.7071, 0.2929)),
+    )
+    one = relaxations(queue(Exponential(mean=1.0), 0.8), 1000)
+    other = relaxations(single_station(arrivals=gaps, service=service), 1000)
+    assert one == pytest.approx(1250 * 0.2**2 / (0.8 * 2)) and other == pytest.approx(one, rel=1e-3)
+    assert relaxations(queue(Exponential(mean=1.0), 1.2), 1000) == 0
+    assert relaxations(queue(Exponential(mean=1.0), 0.8, discipline="lifo"), 1000) is None
+
+
+def test_the_end_on_the_side_of_the_long_tail_lies_farther_out():
+    rng = np.random.default_rng(5)
+    even, tail = rng.normal(10, 1, (8, 64)), rng.exponential(size=(8, 64))
+    longer = [lopsidedness(x, np.ones((8, 64)), confidence=0.95) for x in (tail, -tail, even)]
+    # The skewness of a mean of 64 exponential times is 2 / 8.
+    t = stats.t(7).ppf(0.975)
+    assert longer[0] == pytest.approx(2 / 8 / np.sqrt(8) * (2 * t**2 + 1) / (6 * t), rel=0.4)
+    assert longer[1] == pytest.approx(-longer[0]) and abs(longer[2]) < longer[0] / 3
+    e = Estimate(low=1.0, best=2.0, high=3.0, confidence=0.95)
+    assert (e.stretched(0.1).low, e.stretched(0.1).high) == (1.0, pytest.approx(3.1))
+    assert (e.stretched(-0.1).low, e.stretched(-0.1).high) == (pytest.approx(0.9), 3.0)
+    result = simulate(queue(Exponential(mean=1.0), 0.9), passages=50_000, replications=8)
+    wait, load = result["mean_waiting_time"], result["utilization"]
+    assert 1.02 < (wait.high - wait.best) / (wait.best - wait.low) < 1.5
+    assert load.high - load.best == pytest.approx(load.best - load.low)
 
 
 def test_precision_takes_all_replications_where_there_is_no_upper_end():

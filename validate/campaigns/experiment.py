@@ -84,6 +84,11 @@ class Experiment:
         given = [(name, getattr(self, name)) for name in LENGTHS if hasattr(self, name)]
         return sorted(((name, n) for name, n in given if n is not None), key=lambda one: -one[1])
 
+    def work(self) -> tuple[str, float, float]:
+        """Return the field that drives the work of one replication, its value, and the jobs it asks for."""
+        name, number = next(iter(self.lengths()), ("replications", 1.0))
+        return name, number, number
+
     @classmethod
     def options(cls) -> tuple[str, ...]:
         """Return the names of the options beside spec, seed and confidence."""

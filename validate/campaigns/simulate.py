@@ -109,8 +109,9 @@ def simulate(
     for one in specs:
         experiment = _experiment(one, {"seed": seed, "confidence": confidence}, options)
         targets = _targets(precision, experiment)
-        _, length = next(iter(experiment.lengths()), ("", 1))
-        afford("replications", replications, jobs=float(replications) * length)
+        field, value, jobs = experiment.work()
+        afford(field, value, jobs=jobs)
+        afford("replications", replications, jobs=replications * float(jobs))
         points.append(
             Point(experiment, replications=replications, precision=targets, maximum=max_replications)
         )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from qmodels import checks
-from qmodels.systems.composed.steps import Allocate, all_steps
+from qmodels.systems.composed.steps import SEGMENTS, Allocate, Each, Repeat, all_steps, inner_steps
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import INF, Station
 from validate.campaigns.experiment import Experiment
@@ -66,6 +67,12 @@ class SystemExperiment(Experiment):
     precise = ("latency",)
     run_replication = staticmethod(run_replication)
 
+    def work(self) -> tuple[str, float, float]:
+        """Return the longest program's steps, and those of all jobs."""
+        most = {f"flows.{flow.name}.program": _steps(flow, flow.program) for flow in self.spec.flows}
+        field = max(most, key=lambda name: most[name])
+        return field, most[field], self.passages * most[field]
+
     def check(self) -> None:
         """Refuse options out of range and parts that cannot be simulated."""
         checks.count("passages", self.passages, minimum=1000)
@@ -102,3 +109,14 @@ class SystemExperiment(Experiment):
             confidence=self.confidence,
             seconds=seconds,
         )
+
+
+def _steps(flow: Any, program: tuple[Any, ...]) -> int:
+    """Return the steps that a job of a flow makes at most."""
+    total = len(program)
+    for step in program:
+        rounds = step.count if isinstance(step, Each | Repeat) else 1
+        if rounds == SEGMENTS:
+            rounds = max(flow.sizes.segments(flow.segment_bytes)[0])
+        total += int(rounds) * sum(_steps(flow, inside) for inside in inner_steps(step))
+    return total

@@ -51,6 +51,19 @@ class Estimate:
         """
         return replace(self, low=self.low if low is None else low, high=INF, doubt=words)
 
+    def stretched(self, share: float) -> Estimate:
+        """Return the estimate with one end farther from the best value: the upper for a positive share.
+
+        Examples
+        --------
+        >>> Estimate(low=1.5, best=2.0, high=2.5, confidence=0.95).stretched(0.5)
+        Estimate(low=1.5, best=2.0, high=2.75, confidence=0.95)
+        """
+        if not np.isfinite(self.best):
+            return self
+        low = self.low - max(-share, 0.0) * (self.best - self.low)
+        return replace(self, low=low, high=self.high + max(share, 0.0) * (self.high - self.best))
+
     def __post_init__(self) -> None:
         if not self.low <= self.best <= self.high:
             raise ValueError(

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from qmodels import checks
+from qmodels.systems.spec.cost import afford
 from validate.campaigns.experiment import Experiment
 from validate.network.replication import NetworkJob, Run, run_replication
 from validate.network.result import NetworkSimulation
+from validate.network.state import JOB
 from validate.network.summary import summarize
 
 
@@ -50,6 +52,8 @@ class NetworkExperiment(Experiment):
     def check(self) -> None:
         """Refuse options out of range."""
         checks.count("passages", self.passages, minimum=1000)
+        people = int(self.spec.populations.sum())
+        afford("classes.population", people, bytes=2 * JOB.itemsize * people)
 
     def jobs(self, start: int, stop: int) -> list[NetworkJob]:
         """Return replications `start` to `stop` - 1."""

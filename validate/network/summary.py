@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from qmodels.checks import FloatArray
 from qmodels.systems.laws.times import Replay
 from qmodels.systems.stations.parts import INF
 from qmodels.systems.stations.queueing_network import QueueingNetwork
-from validate.estimates.heavy_tails import decisive_share, expected_doubt, seen_doubt
+from validate.estimates.heavy_tails import decisive_share, expected_doubt, lopsidedness, seen_doubt
 from validate.estimates.statistics import (
     Estimate,
     batch_means,
@@ -24,6 +24,7 @@ from validate.estimates.statistics import (
     warm_up,
 )
 from validate.network.idle_times import idle_time_estimates
+from validate.network.recursions import FEWEST_RELAXATIONS, relaxations
 from validate.network.replication import BATCHES, PASSAGES, VISITS, WARM_UP_BATCHES, Run
 from validate.network.result import Counted, NetworkSimulation
 from validate.network.world import time_unit
@@ -92,8 +93,11 @@ def summarize(
         for name, estimate in estimates.items():
             endless = full and name in ENDLESS
             metrics[name + place] = exactly(INF, confidence=confidence) if endless else estimate
+    for _, names, totals, weights in _averaged(spec, runs):
+        longer = lopsidedness(totals, weights, confidence=confidence)
+        metrics |= {name: metrics[name].stretched(longer) for name in names}
     counted = _counted(spec, runs)
-    doubts = _doubts(spec, runs, counted)
+    doubts = _doubts(spec, runs, counted, passages)
     known = idle_time_estimates(spec, runs, confidence=confidence) if doubts and not overloaded else {}
     for name, doubt in doubts.items():
         if np.isfinite(metrics[name].best):
@@ -209,35 +213,56 @@ def _short(runs: Sequence[Run]) -> bool:
     return 2 * wrong > len(runs)
 
 
-def _doubts(spec: QueueingNetwork, runs: Sequence[Run], counted: Counted) -> dict[str, str]:
+def _doubts(spec: QueueingNetwork, runs: Sequence[Run], counted: Counted, passages: int) -> dict[str, str]:
     """Return what speaks against intervals of mean times and numbers, by metric."""
     found: dict[str, str] = {}
     passing = ""
     times_of = [spec.service_law(node, k) for node, k in spec.visited if node < len(spec.stations)]
     times_of += [c.arrivals for c in spec.classes if c.arrivals is not None]
     look = any(decisive_share(law, 4.0) is None for law in times_of)
-    for node, name in enumerate(spec.nodes):
-        place = _place(spec, name)
-        times = np.array([r.times[WARM_UP_BATCHES:] for r in runs])
-        numbers = np.array([r.numbers[WARM_UP_BATCHES:, node] for r in runs])
-        doubt = memory_doubt(numbers * times, times)
+    for node, metrics, totals, weights in _averaged(spec, runs):
+        doubt = passing if node is None else _memory_doubt(spec, totals, weights, passages)
         if look and not doubt:
-            doubt = seen_doubt(counted.histograms("response" + place), numbers * times, times)
-        if node < len(spec.stations):
+            where = "system response" if node is None else "response" + _place(spec, spec.nodes[node])
+            doubt = seen_doubt(counted.histograms(where), totals, weights)
+        if node is not None and node < len(spec.stations):
             doubt = _expected_doubt(spec, runs, node) or doubt
-        classes = [k for at, k in spec.visited if at == node] if len(spec.classes) > 1 else []
-        for where in (place, *(_place(spec, name, spec.class_names[k]) for k in classes)):
-            found |= {metric + where: doubt for metric in ENDLESS[:4]}
         passing = passing or doubt
-    if look and not passing:
-        totals, weights = (
-            [getattr(r, f)[WARM_UP_BATCHES:] for r in runs] for f in ("responses", "departures")
-        )
-        passing = seen_doubt(counted.histograms("system response"), totals, weights)
-    classes = list(spec.entries) if len(spec.classes) > 1 else []
-    for where in ("", *(f"[{spec.class_names[k]}]" for k in classes)):
-        found |= {metric + where: passing for metric in ENDLESS[4:]}
+        found |= dict.fromkeys(metrics, doubt)
     return {metric: doubt for metric, doubt in found.items() if doubt}
+
+
+def _memory_doubt(spec: QueueingNetwork, totals: FloatArray, weights: FloatArray, passages: int) -> str:
+    """Return that runs are too short for the memory of a queue: by its laws, else by what was seen."""
+    lasts = relaxations(spec, passages)
+    if lasts is None:
+        return memory_doubt(totals, weights)
+    if lasts >= FEWEST_RELAXATIONS:
+        return ""
+    enough = (
+        f": passages={int(1 + passages / 1000 * FEWEST_RELAXATIONS / lasts)}000 are enough" if lasts else ""
+    )
+    return f"a run lasts {lasts:.2g} relaxation times of the queue{enough}"
+
+
+def _averaged(
+    spec: QueueingNetwork, runs: Sequence[Run]
+) -> Iterator[tuple[int | None, list[str], FloatArray, FloatArray]]:
+    """Yield each node, then None for passages: its `ENDLESS` metrics, and totals and weights of batches."""
+    several = len(spec.classes) > 1
+
+    def measured(name: str) -> FloatArray:
+        return np.array([getattr(r, name)[WARM_UP_BATCHES:] for r in runs], dtype=float)
+
+    times, numbers = measured("times"), measured("numbers")
+    for node, name in enumerate(spec.nodes):
+        classes = [spec.class_names[k] for at, k in spec.visited if at == node] if several else []
+        places = [_place(spec, name, one) for one in ("", *classes)]
+        metrics = [metric + place for metric in ENDLESS[:4] for place in places]
+        yield node, metrics, numbers[:, :, node] * times, times
+    places = ["", *(f"[{spec.class_names[k]}]" for k in (spec.entries if several else ()))]
+    metrics = [metric + place for metric in ENDLESS[4:] for place in places]
+    yield None, metrics, measured("responses"), measured("departures")
 
 
 def _expected_doubt(spec: QueueingNetwork, runs: Sequence[Run], node: int) -> str:

@@ -80,6 +80,19 @@ class NumaExperiment(Experiment):
     precise = ("execution_time",)
     run_replication = staticmethod(run_replication)
 
+    def work(self) -> tuple[str, float, float]:
+        """Return the number of the work that asks for the most accesses."""
+        work, chip = self.spec.work, self.spec.chip
+        steps = max(map(self.spec.steps_of, range(chip.cores)))
+        asked = {
+            "steps": (steps, steps),
+            "global_loads": (work.global_loads, work.global_loads),
+            "read_bytes": (work.read_bytes / chip.access_bytes, work.read_bytes),
+            "write_bytes": (work.write_bytes / chip.access_bytes, work.write_bytes),
+        }
+        field = max(asked, key=lambda name: asked[name])
+        return f"work.{field}", asked[field][1], float(self.spec.accesses_of_memories().sum())
+
     def found(self, runs: list[Run]) -> dict[str, Any]:
         """Return the estimates of finished replications."""
         seen = [_Seen(self.spec, run) for run in runs]

@@ -14,6 +14,7 @@ from qmodels.markov.words import described
 from qmodels.numerics.exponential_series import ExponentialSeries
 from qmodels.result import QueueResult
 from qmodels.systems.laws.times import Law
+from qmodels.systems.spec.cost import afford
 
 LARGEST_SYSTEM = 1000
 """Order (phases of the arrivals times phases of the service squared) up to which variances are given."""
@@ -44,6 +45,7 @@ def map_ph_1(*, arrivals: Law, service: Law) -> QueueResult:
     """
     into, law = Arrivals("arrivals", arrivals), phases("service", service)
     n, m = into.phases, law.phases
+    afford("phases of arrivals and service", n * m, operations=float(n * m) ** 3)
     served = np.outer(law.exit_rates, law.initial)
     process = qbd(
         up=np.kron(into.d1, np.eye(m)),
@@ -81,6 +83,7 @@ def map_map_1(*, arrivals: Law, service: Law) -> QueueResult:
     """
     into, out = Arrivals("arrivals", arrivals), Arrivals("service", service)
     n, m = into.phases, out.phases
+    afford("phases of arrivals and service", n * m, operations=float(n * m) ** 3)
     completions = np.kron(np.eye(n), out.d1)
     process = qbd(
         up=np.kron(into.d1, np.eye(m)),

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from qmodels.checks import FloatArray, IntArray
 from qmodels.networks.closed.inputs import Network
+from qmodels.systems.spec.cost import afford
 
 MAX_STATES = 20_000_000  # populations in the lattice; about 0.5 GB
 
@@ -172,6 +173,8 @@ def open_up(net: Network) -> Opened:
     # With as many rates as jobs, what happens beyond the population is ours to choose: nothing.
     ended = np.array([m.size >= people for m in multipliers], dtype=bool)
     lattice = Lattice(net.population)
+    rates = sum(m.size for m in multipliers)
+    afford("servers", max((m.size for m in multipliers), default=1), operations=rates * lattice.padded_size)
     rate = _rates(demand, thinking, multipliers, ended, net.population.astype(float))
     fixed: list[Station] = []
     varying: list[Station] = []

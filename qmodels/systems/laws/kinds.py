@@ -21,6 +21,7 @@ from qmodels.systems.laws.times import (
     Uniform,
     Weibull,
 )
+from qmodels.systems.spec.cost import afford
 
 AnyLaw = TypeVar("AnyLaw", bound=Law)
 LAWS: tuple[type[Any], ...] = get_args(Law)
@@ -88,6 +89,7 @@ def phase_type(law: Law) -> PhaseType | None:
             return PhaseType(initial=law.probabilities, generator=nested(np.diag(-1 / np.array(law.means))))
         case Exponential() | Erlang():
             count = law.phases if isinstance(law, Erlang) else 1
+            afford("phases", count, operations=float(count) ** 3)
             moves = count / law.mean * (np.eye(count, k=1) - np.eye(count))
             return PhaseType(initial=nested(np.eye(count)[0]), generator=nested(moves))
     return None

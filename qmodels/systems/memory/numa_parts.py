@@ -169,7 +169,7 @@ class DmaEngine:
     (7, 0, 1)
     """
 
-    channels: int = count(8)
+    channels: int = count(8, maximum=65_536)
     setup_cycles: float = nonnegative(100.0)
     switch_cycles: float = nonnegative(0.0)
     assignment: str = choice("paired", ASSIGNMENTS)

@@ -14,6 +14,8 @@ from qmodels.systems.programs.message_steps import PAIRED, PRIORITIES, Step, rea
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import check_fields, count, nonnegative, positive, probability
 
+MOST_CYCLES = 1e12
+"""Of a cost: with more the sums of a program have no digits left for its other times."""
 PROCESS_TIMES = ("finish_time", "computing_time", "software_time", "network_time", "blocked_time")
 """Metrics that each process has, with its number in brackets: ``finish_time[3]``."""
 
@@ -54,13 +56,13 @@ class MessageCosts:
 
     header_bytes: int = count(20, minimum=0)
     word_bytes: int = count(4)
-    send_cycles: float = nonnegative(350.0)
-    receive_cycles: float = nonnegative(350.0)
-    send_word_cycles: float = nonnegative(5.0)
-    receive_word_cycles: float = nonnegative(10.0)
+    send_cycles: float = nonnegative(350.0, maximum=MOST_CYCLES)
+    receive_cycles: float = nonnegative(350.0, maximum=MOST_CYCLES)
+    send_word_cycles: float = nonnegative(5.0, maximum=MOST_CYCLES)
+    receive_word_cycles: float = nonnegative(10.0, maximum=MOST_CYCLES)
     packet_words: int = count(1)
     packet_overhead_bytes: int = count(8, minimum=0)
-    response_cycles: float = nonnegative(1.0)
+    response_cycles: float = nonnegative(1.0, maximum=MOST_CYCLES)
 
     def __post_init__(self) -> None:
         check_fields(self, "costs.")

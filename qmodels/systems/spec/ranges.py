@@ -38,9 +38,9 @@ def positive(default: T) -> T:
     return _declared(default, _positive)
 
 
-def nonnegative(default: T) -> T:
-    """Return a field of finite numbers >= 0."""
-    return _declared(default, checks.nonnegative)
+def nonnegative(default: T, *, maximum: float = checks.LARGEST) -> T:
+    """Return a field of finite numbers >= 0 up to a largest, none of which is a slip: below 1e-100."""
+    return _declared(default, partial(_nonnegative, maximum=maximum))
 
 
 def at_least(default: T, minimum: float) -> T:
@@ -82,6 +82,14 @@ def _declared(default: Any, check: Callable[[str, Any], Any]) -> Any:
 def _positive(name: str, value: Any) -> None:
     checks.positive(name, value)
     checks.at_least(name, value, 1 / checks.LARGEST)
+
+
+def _nonnegative(name: str, value: Any, *, maximum: float) -> None:
+    array = checks.nonnegative(name, value)
+    wrong = array[((array > 0) & (array < 1 / checks.LARGEST)) | (array > maximum)]
+    if wrong.size:
+        rule = f"0 or from {1 / checks.LARGEST:g} to {maximum:g}"
+        raise ValueError(f"{name} must be {rule}, got {checks.shown(wrong.flat[0])}")
 
 
 def _flag(name: str, value: Any) -> None:

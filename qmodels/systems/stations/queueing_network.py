@@ -222,4 +222,9 @@ def _read_routing(given: Any) -> tuple[tuple[str, str, Rule], ...]:
 
 
 def _is_route(row: Any) -> bool:
-    return isinstance(row, tuple) and len(row) == 3 and isinstance(row[2], Rule)
+    return (
+        isinstance(row, tuple)
+        and len(row) == 3
+        and [*map(type, row[:2])] == [str, str]
+        and isinstance(row[2], Rule)
+    )

@@ -9,7 +9,12 @@ import pytest
 
 import qmodels as qm
 from optimize import Space, explore
+from qmodels.systems.composed.steps import Repeat, Visit
+from qmodels.systems.laws.times import Erlang, Exponential
 from qmodels.systems.spec.cost import VARIABLE, afford
+from qmodels.systems.stations.parts import JobClass, Station
+from qmodels.systems.stations.queueing_network import single_station
+from qmodels.systems.traffic.arrivals import Poisson
 from validate import simulate
 
 WIDE = {name: list(range(1, 200)) for name in ("banks", "link_width", "bank_step")} | {
@@ -23,6 +28,30 @@ def sweep() -> qm.PacketProcessor:
     return qm.PacketProcessor(workload=replace(qm.PacketProcessor().workload, load_factor=load, hold_ns=hold))
 
 
+def closed(population: int, servers: int = 1) -> qm.QueueingNetwork:
+    stations = [
+        Station(name="a", service=Exponential(mean=1.0), servers=servers),
+        Station(name="b", service=Exponential(mean=2.0)),
+    ]
+    return qm.QueueingNetwork(
+        stations=stations, classes=JobClass(population=population), routing={"a": "b", "b": "a"}
+    )
+
+
+def single(law: Erlang) -> qm.QueueingNetwork:
+    return single_station(arrivals=replace(law, mean=1.2), service=law)
+
+
+def machine(**work: int) -> qm.NumaMachine:
+    return replace(qm.NumaMachine(), work=replace(qm.NumaMachine().work, **work))
+
+
+def rounds(count: int) -> qm.System:
+    program = (Repeat((Visit("a"),), count),)
+    flow = qm.Flow(arrivals=Poisson(), rate=1e-6, program=program)
+    return qm.System(parts={"a": Station(service=Exponential(mean=1.0))}, flows=[flow])
+
+
 @pytest.mark.parametrize(
     ("work", "field"),
     [
@@ -33,11 +62,18 @@ def sweep() -> qm.PacketProcessor:
         (lambda: SPACE.designs(), "choices of banks"),
         (lambda: SPACE.batch(), "choices of banks"),
         (lambda: qm.solve(sweep()), "values of workload.load_factor"),
+        (lambda: qm.solve(closed(200_000, servers=200_000)), "servers"),
+        (lambda: simulate(closed(10**9), passages=1000), "classes.population"),
+        (lambda: qm.solve(single(Erlang(mean=1.0, phases=10**4))), "phases"),
+        (lambda: qm.solve(single(Erlang(mean=1.0, phases=100))), "phases of arrivals and service"),
+        (lambda: simulate(machine(steps=10**9)), "work.steps"),
+        (lambda: simulate(machine(read_bytes=10**13)), "work.read_bytes"),
+        (lambda: simulate(rounds(60_000), passages=10**6), "flows.jobs.program"),
     ],
 )
 def test_what_costs_too_much_is_refused_by_the_field_that_drives_it(work, field):
     with pytest.raises(
-        ValueError, match=rf"^{field} must ask for at most \S+ (bytes|jobs|designs), got \d+ \(.*"
+        ValueError, match=rf"^{field} must ask for at most \S+ (bytes|jobs|designs|operations), got \d+ \(.*"
     ):
         work()
 
