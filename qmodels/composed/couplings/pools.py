@@ -5,13 +5,15 @@ A window of a flow is a pool around its whole program.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.composed.couplings.going_round import going_round
+from qmodels.composed.couplings.dispersion import leaving_scv
+from qmodels.composed.couplings.going_round import Crowd, going_round
 from qmodels.composed.couplings.profile import Profile
 from qmodels.composed.moments import NOTHING, Span
 from qmodels.laws.of_law import formulas
@@ -77,6 +79,8 @@ class Inside:
         Copies, each with the same share of the jobs.
     scv : float
         Squared coefficient of variation of the time inside of a job alone.
+    noise : mapping of str to float
+        The same of its time at each part.
     few : Profile, optional
         What is done there by jobs of which there are no more than tokens, if it differs.
     """
@@ -85,25 +89,32 @@ class Inside:
     tokens: int
     copies: int
     scv: float = 1.0
+    noise: Mapping[str, float] = field(default_factory=dict)
     few: Profile | None = None
 
     def speeds(self, rate: float) -> FloatArray:
         """Return the rates at which 1, 2, ... jobs inside a copy leave it, if tokens are taken at a rate."""
-        return self._speeds(self.few or self.profile, rate, min(self.tokens, MANY))
+        return self._crowd(self.few or self.profile, rate, min(self.tokens, MANY))[1].rates
+
+    def leaving_scv(self, rate: float) -> float:
+        """Return the variability of what leaves a copy in the long run where all its tokens are held."""
+        profile, crowd = self._crowd(self.few or self.profile, rate, min(self.tokens, MANY))
+        return leaving_scv(profile, crowd.found, self.noise)
 
     def endless(self, rate: float) -> FloatArray:
         """Return the same as if there were tokens for all."""
-        return self._speeds(self.profile, rate, MANY)
+        return self._crowd(self.profile, rate, MANY)[1].rates
 
-    def _speeds(self, profile: Profile, rate: float, jobs: int) -> FloatArray:
+    def _crowd(self, profile: Profile, rate: float, jobs: int) -> tuple[Profile, Crowd]:
         others = round(rate * (self.copies - 1) / self.copies, 15)
         key = (id(profile), others, jobs)
         if key not in self._known:
-            self._known[key] = going_round(profile.after(others), jobs).rates
+            here = profile.after(others)
+            self._known[key] = here, going_round(here, jobs)
         return self._known[key]
 
     @cached_property
-    def _known(self) -> dict[tuple[int, float, int], FloatArray]:
+    def _known(self) -> dict[tuple[int, float, int], tuple[Profile, Crowd]]:
         return {}
 
     def rate_at(self, hold: float) -> float:
@@ -159,9 +170,8 @@ def open_pool(
     everyone = _numbers(own, inside.endless(rate), gaps)
     crowded = max((everyone[0] + everyone[1]) / own - alone, 0.0)
     ratio = (plain - alone) / crowded if crowded > 1e-12 * alone and alone <= plain < np.inf else 1.0
-    share, bursts = min(float(speeds[0]) / most, 1.0), gaps_scv(gaps)
-    served = (bursts + inside.scv) / (bursts + 1)
-    wait = queued / own * ratio ** (1 - share) * served**share
+    bursts = gaps_scv(gaps)
+    wait = queued / own * (bursts + inside.leaving_scv(rate)) / (bursts + 1)
     hold = alone + min(max(held / own - alone, 0.0), crowded) * ratio
     least = alone + crowded * ratio - hold
     if least > wait:
