@@ -35,7 +35,17 @@ from qmodels.composed.plan import (
 )
 from qmodels.composed.stalls import after_another
 from qmodels.composed.streams import Response
-from qmodels.composed.times import DELAYED, TOGETHER, Passage, association, in_series, mixed, some_of
+from qmodels.composed.times import (
+    DELAYED,
+    TOGETHER,
+    Passage,
+    apart_by_part,
+    association,
+    in_series,
+    mixed,
+    some_of,
+    weighted,
+)
 
 
 @dataclass(eq=False)
@@ -188,7 +198,7 @@ class Walk:
         span = Span(node.mean, node.variance)
         if node.counted:
             return self._spent(Passage(span=span, parts={DELAYED: span.mean}), weight, holds)
-        return self._spent(Passage(span=span, uncounted=span), weight, holds)
+        return self._spent(Passage(span=span, uncounted=span, spent={DELAYED: span.mean}), weight, holds)
 
     def _take(self, node: Take, weight: float, holds: dict[str, int]) -> Passage:
         wait = self.around.waits.get(node.site.number, NOTHING)
@@ -231,9 +241,10 @@ class Walk:
         return Passage(
             span=so_many(node.law, once.span),
             uncounted=so_many(node.law, once.uncounted),
-            parts={part: mean * time for part, time in once.parts.items()},
+            parts=weighted([(mean, once.parts)]),
             busy=once.busy,
             stall=after_another([once.stall], mean),
+            spent=weighted([(mean, once.by_part)]),
         )
 
     def _together(self, node: Together, weight: float, holds: dict[str, int]) -> Passage:
@@ -322,6 +333,7 @@ class Walk:
             busy=load,
             # What begins together is delayed together.
             stall=max((b.stall for b in branches), key=lambda stall: stall.probability),
+            spent=apart_by_part(last.mean, [b.by_part for b in branches]),
         )
         return self._spent(passage, weight, holds)
 
