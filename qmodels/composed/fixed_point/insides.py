@@ -60,8 +60,8 @@ def _gaps(state: State, pool: str) -> PhaseType:
     for take in takes:
         mean, variance = moments_of(take.batch)
         share = state.rates[take.flow] * take.visits * mean / taken
-        begun = begun_scv(state.system.flow(take.flow))
-        scv += share * ((1 + (begun - 1) * min(take.visits, 1.0)) * mean + variance / mean)
+        come = state.asking.scvs.get(-1 - take.number, begun_scv(state.system.flow(take.flow)))
+        scv += share * (come * mean + variance / mean)
         peak += share * state.asking.peaks[take.flow]
     scv = 1 + (scv - 1) / copies
     known = phase_type(bursts_of(scv, peak)) if peak > 1 and scv > 1 else None
