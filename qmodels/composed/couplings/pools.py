@@ -81,6 +81,8 @@ class Inside:
         Squared coefficient of variation of the time inside of a job alone.
     noise : mapping of str to float
         The same of its time at each part.
+    shared : bool
+        Whether a station there is shared by all, who then do not leave in the order they came in.
     few : Profile, optional
         What is done there by jobs of which there are no more than tokens, if it differs.
     """
@@ -90,6 +92,7 @@ class Inside:
     copies: int
     scv: float = 1.0
     noise: Mapping[str, float] = field(default_factory=dict)
+    shared: bool = False
     few: Profile | None = None
 
     def speeds(self, rate: float) -> FloatArray:
@@ -145,10 +148,10 @@ def open_pool(
     The part of the system that is inside as one station of rate :math:`X(n)` with n jobs, the throughput of
     n jobs that go round inside (Norton's theorem [1]_); jobs beyond the tokens wait in front: a
     quasi-birth-death process. What is waited inside is multiplied by r, which makes it right where there are
-    tokens for all; the wait for tokens by :math:`r^{1-\omega} ((c_a^2 + c_s^2)/(c_a^2 + 1))^\omega`,
-    :math:`\omega = X(1)/X(n)` with all tokens held, where one token is a single server whose
-    service is all that is done. No fewer jobs are done sooner; behind pauses jobs also wait for those who
-    waited for them, :math:`\rho/(1-\rho)` times as long, as at a server with vacations.
+    tokens for all; the wait for tokens by :math:`f = (c_a^2 + c_d^2)/(c_a^2 + 1)`, the jobs of that station
+    leaving by chance while those inside do as `leaving_scv` says. No fewer jobs are done sooner, unless they
+    share a server where others leave in their order: by r or f, what is less. Behind pauses jobs also wait for
+    those who waited for them, :math:`\rho/(1-\rho)` times as long, as at a server with vacations.
 
     References
     ----------
@@ -171,13 +174,14 @@ def open_pool(
     crowded = max((everyone[0] + everyone[1]) / own - alone, 0.0)
     ratio = (plain - alone) / crowded if crowded > 1e-12 * alone and alone <= plain < np.inf else 1.0
     bursts = gaps_scv(gaps)
-    wait = queued / own * (bursts + inside.leaving_scv(rate)) / (bursts + 1)
+    served = (bursts + inside.leaving_scv(rate)) / (bursts + 1)
+    wait = queued / own * served
     hold = alone + min(max(held / own - alone, 0.0), crowded) * ratio
-    least = alone + crowded * ratio - hold
-    if least > wait:
-        # They wait outside for what they would wait for inside, no longer each than they hold tokens.
-        wait, waits = least, max(waits, min(least / hold, 1.0))
-    wait += stalled * own / (most - own)
+    least = alone + crowded * (min(ratio, served) if inside.shared else ratio) - hold
+    paused = stalled * own / (most - own)
+    # What they wait for outside instead of inside, and pauses, they wait for no longer than they hold tokens.
+    longer = max(least if least > wait else 0.0, paused)
+    waits, wait = max(waits, min(longer / hold, 1.0)), max(wait, least) + paused
     return Pool(wait=_wait(wait, waits), hold=hold, taken=rate, most=most * inside.copies, busy=held / tokens)
 
 

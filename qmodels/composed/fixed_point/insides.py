@@ -100,9 +100,8 @@ def _make_inside(state: State, pool: str, flows: set[str]) -> Inside:
         lone = heard[0].alone(heard[1])
         return held_inside(state, pool, state.heard_inside(pool, lone, rate) if few else lone, NO_POOLS)
 
-    limit = state.asking_inside(pool).limit(
-        state.rates, flows, asked_inside(state.plan, pool, state.system.interconnect)
-    )
+    asked = asked_inside(state.plan, pool, state.system.interconnect)
+    limit = state.asking_inside(pool).limit(state.rates, flows, asked)
     if state.loses(pool):
         limit = limit_inside(state, pool, limit)
     else:
@@ -124,7 +123,16 @@ def _make_inside(state: State, pool: str, flows: set[str]) -> Inside:
         for few in ((False, True) if traces and not state.loses(pool) else (False,))
     ]
     scv, noise = _alone_scvs(state, pool, flows)
-    return Inside(profile=tables[0], tokens=tokens, copies=copies, scv=scv, noise=noise, few=tables[-1])
+    shared = any(getattr(state.system.parts.get(name), "discipline", "") == "sharing" for name in asked)
+    return Inside(
+        profile=tables[0],
+        tokens=tokens,
+        copies=copies,
+        scv=scv,
+        noise=noise,
+        shared=shared,
+        few=tables[-1],
+    )
 
 
 def _open_pool(state: State, pool: str, inside: Inside, gaps: PhaseType, rate: float) -> Pool:
