@@ -276,6 +276,8 @@ class Walk:
         answer = self._heard(holds).responses[asked.site.number]
         count, variance = moments_of(some_of(asked.site.batch))
         apart = 2 * max(answer.last_mean - answer.mean, 0.0) / max(count - variance / count - 1, 1e-9)
+        # Where they are served at once the last is later by chance, not by its place in a row.
+        apart = min(apart, answer.mean)
         row = aside._behind(node, apart, moments_of(asked.site.batch)[0] / asking, holds)
         # What is shared is the time until the first of them has left.
         shared = first.mean - (count - 1) * apart
@@ -292,7 +294,8 @@ class Walk:
             case Choice():
                 share, inside = _only(node)
                 row = self._behind(inside, apart, each_asks, holds)
-                return replace(row, share=share * row.share)
+                # Those that do not go there have nothing to do in its stead.
+                return replace(row, share=share * row.share, others=NOTHING)
             case Copies():
                 each = self._behind(node.node, apart, each_asks, holds)
                 law = some_copies(node.law, each.share)

@@ -150,8 +150,8 @@ def open_pool(
     quasi-birth-death process. What is waited inside is multiplied by r, which makes it right where there are
     tokens for all; the wait for tokens by :math:`f = (c_a^2 + c_d^2)/(c_a^2 + 1)`, the jobs of that station
     leaving by chance while those inside do as `leaving_scv` says. No fewer jobs are done sooner, unless they
-    share a server where others leave in their order: by r or f, what is less. Behind pauses jobs also wait for
-    those who waited for them, :math:`\rho/(1-\rho)` times as long, as at a server with vacations.
+    share a server where others leave in their order: by r or f, what is less. Behind pauses jobs also wait
+    for those who waited for them, :math:`\rho/(1-\rho)` times as long, as at a server with vacations.
 
     References
     ----------
