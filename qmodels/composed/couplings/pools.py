@@ -150,8 +150,8 @@ def open_pool(
     quasi-birth-death process. What is waited inside is multiplied by r, which makes it right where there are
     tokens for all; the wait for tokens by :math:`f = (c_a^2 + c_d^2)/(c_a^2 + 1)`, the jobs of that station
     leaving by chance while those inside do as `leaving_scv` says. No fewer jobs are done sooner, unless they
-    share a server where others leave in their order: by r or f, what is less. Behind pauses jobs also wait
-    for those who waited for them, :math:`\rho/(1-\rho)` times as long, as at a server with vacations.
+    share a server: what they wait outside they wait in order, by f if that is less. Behind pauses jobs also
+    wait for those who waited for them, :math:`\rho/(1-\rho)` times as long, as at a server with vacations.
 
     References
     ----------
@@ -177,7 +177,9 @@ def open_pool(
     served = (bursts + inside.leaving_scv(rate)) / (bursts + 1)
     wait = queued / own * served
     hold = alone + min(max(held / own - alone, 0.0), crowded) * ratio
-    least = alone + crowded * (min(ratio, served) if inside.shared else ratio) - hold
+    # Of those who share a server, what is waited outside is waited in order.
+    outside = queued / max(queued + held - own * alone, 1e-300) if inside.shared else 0.0
+    least = alone + crowded * (ratio - min(outside, 1.0) * max(ratio - served, 0.0)) - hold
     paused = stalled * own / (most - own)
     # What they wait for outside instead of inside, and pauses, they wait for no longer than they hold tokens.
     longer = max(least if least > wait else 0.0, paused)
