@@ -71,14 +71,27 @@ def thinned(here: Here, share: float) -> Here:
     """Return where a job is that does something with a probability; of several at once each does."""
     if np.array_equal(here.burst, ONE):
         return replace(here, times=here.times * share)
-    kept = np.zeros(here.burst.size)
-    for of in np.flatnonzero(here.burst > LEAST_SHARE).tolist():
+    return replace(here, burst=some_copies(here.burst, share))
+
+
+def some_copies(law: FloatArray, share: float) -> FloatArray:
+    """Return the law of how many of so many as a law says do what each does with a probability.
+
+    Examples
+    --------
+    >>> some_copies(np.array([0.0, 0.0, 1.0]), 0.5).round(9)
+    array([0.25, 0.5 , 0.25])
+    """
+    if share == 1.0:
+        return law
+    kept = np.zeros(law.size)
+    for of in np.flatnonzero(law > LEAST_SHARE).tolist():
         middle, reach = of * share, REACH * (1 + np.sqrt(of * share * (1 - share)))
         some = np.arange(max(int(middle - reach), 0), min(int(middle + reach) + 1, of) + 1)
         ways = special.gammaln(of + 1) - special.gammaln(some + 1) - special.gammaln(of - some + 1)
         logs = ways + special.xlogy(some, share) + special.xlog1py(of - some, -share)
-        kept[some] += here.burst[of] * np.exp(logs)
-    return replace(here, burst=kept)
+        kept[some] += law[of] * np.exp(logs)
+    return kept
 
 
 def number_law(flow: Flow, count: int | str) -> FloatArray:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.composed.asking import Heard
+from qmodels.composed.bursts import some_copies
 from qmodels.composed.moments import (
     NOTHING,
     Span,
@@ -34,7 +35,17 @@ from qmodels.composed.plan import (
 )
 from qmodels.composed.stalls import after_another
 from qmodels.composed.streams import Response
-from qmodels.composed.times import DELAYED, TOGETHER, Passage, association, in_series, mixed, some_of
+from qmodels.composed.times import (
+    DELAYED,
+    TOGETHER,
+    Passage,
+    apart_by_part,
+    association,
+    in_series,
+    mixed,
+    some_of,
+    weighted,
+)
 
 
 @dataclass(eq=False)
@@ -47,16 +58,27 @@ class Held:
         Mean, and sum of the variances.
     parts : dict of str to float
         Mean times by part.
+    spreads : dict of str to float
+        Variances by part; what varies with several is theirs in proportion to their times.
     """
 
     span: Span = NOTHING
     parts: dict[str, float] = field(default_factory=dict)
+    spreads: dict[str, float] = field(default_factory=dict)
 
     def add(self, span: Span, parts: Mapping[str, float], weight: float) -> None:
         """Add what happens so often."""
-        self.span = self.span + Span(weight * span.mean, weight * span.variance)
+        self.span = self.span + Span(weight * span.mean, 0.0)
         for part, time in parts.items():
             self.parts[part] = self.parts.get(part, 0.0) + weight * time
+        self.vary(weight * span.variance, parts)
+
+    def vary(self, variance: float, parts: Mapping[str, float]) -> None:
+        """Add a variance of some parts."""
+        self.span = self.span + Span(0.0, variance)
+        total = sum(parts.values())
+        for part, time in parts.items() if total > 0 else ():
+            self.spreads[part] = self.spreads.get(part, 0.0) + variance * time / total
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -176,7 +198,7 @@ class Walk:
         span = Span(node.mean, node.variance)
         if node.counted:
             return self._spent(Passage(span=span, parts={DELAYED: span.mean}), weight, holds)
-        return self._spent(Passage(span=span, uncounted=span), weight, holds)
+        return self._spent(Passage(span=span, uncounted=span, spent={DELAYED: span.mean}), weight, holds)
 
     def _take(self, node: Take, weight: float, holds: dict[str, int]) -> Passage:
         wait = self.around.waits.get(node.site.number, NOTHING)
@@ -209,8 +231,8 @@ class Walk:
         # Tokens that are held all the while are held for different times by choice.
         within = sum(p * one.span.variance for p, one in zip(node.shares, passages, strict=True))
         for pool in before.keys() & holds.keys():
-            between = Span(0.0, max(found.span.variance - within, 0.0)) if found.span.finite else NOTHING
-            self.held.setdefault(pool, Held()).add(between, {}, weight * before[pool])
+            between = max(found.span.variance - within, 0.0) if found.span.finite else 0.0
+            self.held.setdefault(pool, Held()).vary(weight * before[pool] * between, found.by_part)
         return found
 
     def _rounds(self, node: Rounds, weight: float, holds: dict[str, int]) -> Passage:
@@ -219,9 +241,10 @@ class Walk:
         return Passage(
             span=so_many(node.law, once.span),
             uncounted=so_many(node.law, once.uncounted),
-            parts={part: mean * time for part, time in once.parts.items()},
+            parts=weighted([(mean, once.parts)]),
             busy=once.busy,
             stall=after_another([once.stall], mean),
+            spent=weighted([(mean, once.by_part)]),
         )
 
     def _together(self, node: Together, weight: float, holds: dict[str, int]) -> Passage:
@@ -232,10 +255,10 @@ class Walk:
     def _copies(self, node: Copies, weight: float, holds: dict[str, int]) -> Passage:
         mean, _ = moments_of(node.law)
         one = self._branch(node.node, weight * mean, holds)
-        ends = self._staggered(node, holds)
-        last = last_of_law(some_of(node.law), one.span) if ends is None else ends
-        share = 1.0 - float(node.law[0])
-        last = one_of([share, 1.0 - share], [last, NOTHING])
+        last = self._staggered(node, holds)
+        if last is None:
+            share = 1.0 - float(node.law[0])
+            last = one_of([share, 1.0 - share], [last_of_law(some_of(node.law), one.span), NOTHING])
         return self._joined(last, [one], max(mean, 1.0), weight, holds)
 
     def _staggered(self, node: Copies, holds: dict[str, int]) -> Span | None:
@@ -243,7 +266,7 @@ class Walk:
 
         They share the wait there and leave it one after the other.
         """
-        asked, copies = _first(node)
+        asked, asking = _first(node)
         if asked is None:
             return None
         aside = Walk(self.around)
@@ -253,26 +276,37 @@ class Walk:
         answer = self._heard(holds).responses[asked.site.number]
         count, variance = moments_of(some_of(asked.site.batch))
         apart = 2 * max(answer.last_mean - answer.mean, 0.0) / max(count - variance / count - 1, 1e-9)
-        behind = aside._behind(node, apart, count / copies, holds)[0]
+        # Where they are served at once the last is later by chance, not by its place in a row.
+        apart = min(apart, answer.mean)
+        row = aside._behind(node, apart, moments_of(asked.site.batch)[0] / asking, holds)
         # What is shared is the time until the first of them has left.
         shared = first.mean - (count - 1) * apart
-        return Span(max(shared, 0.0) + behind.mean, first.variance + behind.variance)
+        last = Span(max(shared, 0.0) + row.last.mean, first.variance + row.last.variance)
+        return one_of([row.share, 1.0 - row.share], [last, row.others])
 
-    def _behind(
-        self, node: Node, apart: float, each_asks: float, holds: dict[str, int]
-    ) -> tuple[Span, float]:
-        """Return when the last of a row is done after the first has left the part, and how many it has."""
+    def _behind(self, node: Node, apart: float, each_asks: float, holds: dict[str, int]) -> _Row:
+        """Return what happens after the first of a row has left the part that it asks."""
         match node:
             case Series():
-                span, count = self._behind(node.nodes[0], apart, each_asks, holds)
-                return sum((self._walk(n, 1.0, dict(holds)).span for n in node.nodes[1:]), span), count
+                row = self._behind(node.nodes[0], apart, each_asks, holds)
+                rest = sum((self._walk(n, 1.0, dict(holds)).span for n in node.nodes[1:]), NOTHING)
+                return replace(row, last=row.last + rest, others=row.others + rest)
+            case Choice():
+                share, inside = _only(node)
+                row = self._behind(inside, apart, each_asks, holds)
+                # Those that do not go there have nothing to do in its stead.
+                return replace(row, share=share * row.share, others=NOTHING)
             case Copies():
-                each, count = self._behind(node.node, apart, each_asks, holds)
-                some = some_of(node.law)
-                rows = {n: last_of_row(n, apart * count, each) for n in np.flatnonzero(some).tolist()}
-                number = count * moments_of(some)[0]
-                return one_of([float(some[n]) for n in rows], list(rows.values())), number
-        return Span((each_asks - 1) * apart, 0.0), each_asks
+                each = self._behind(node.node, apart, each_asks, holds)
+                law = some_copies(node.law, each.share)
+                some = some_of(law)
+                rows = {
+                    n: last_of_row(n, apart * each.asks, each.last) for n in np.flatnonzero(some).tolist()
+                }
+                last = one_of([float(some[n]) for n in rows], list(rows.values()))
+                asks, share = each.asks * moments_of(some)[0], 1.0 - float(law[0])
+                return _Row(last=last, asks=asks, share=share, others=last_of_law(node.law, each.others))
+        return _Row(last=Span((each_asks - 1) * apart, 0.0), asks=each_asks)
 
     def _branch(self, node: Node, weight: float, holds: dict[str, int]) -> Passage:
         """Return what one branch takes; what its job holds it holds until the last is done."""
@@ -302,19 +336,47 @@ class Walk:
             busy=load,
             # What begins together is delayed together.
             stall=max((b.stall for b in branches), key=lambda stall: stall.probability),
+            spent=apart_by_part(last.mean, [b.by_part for b in branches]),
         )
         return self._spent(passage, weight, holds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Row:
+    """Copies that leave a part one after the other.
+
+    When the last of them is done after the first has left, how many requests they are, with which
+    probability there are any, and when all are done if there are none.
+    """
+
+    last: Span
+    asks: float
+    share: float = 1.0
+    others: Span = NOTHING
 
 
 def _first(node: Node) -> tuple[Ask | None, float]:
     """Return what a program asks first, None if it does something else, and how many copies of it do."""
     copies = 1.0
-    while isinstance(node, Series | Copies):
+    while isinstance(node, Series | Copies | Choice):
         if isinstance(node, Copies):
-            copies *= moments_of(some_of(node.law))[0]
+            copies *= moments_of(node.law)[0]
             node = node.node
+        elif isinstance(node, Choice):
+            share, node = _only(node)
+            copies *= share
         elif node.nodes:
             node = node.nodes[0]
         else:
             return None, copies
-    return (node if isinstance(node, Ask) else None), copies
+    return (node if isinstance(node, Ask) and copies > 0 else None), copies
+
+
+def _only(node: Choice) -> tuple[float, Node]:
+    """Return the one choice that does something, with its share; nothing to do if there are several."""
+    some = [
+        (share, inside)
+        for share, inside in zip(node.shares, node.nodes, strict=True)
+        if not (isinstance(inside, Series) and not inside.nodes)
+    ]
+    return some[0] if len(some) == 1 else (1.0, Series(()))

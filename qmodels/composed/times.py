@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -35,6 +35,9 @@ class Passage:
         Load that jobs of the program itself bring where it spends its time, mean over that time.
     stall : Stall
         Of its time, a delay that few have.
+    spent : mapping of str to float, optional
+        As ``parts``, what is not counted included, with branches that join by the parts of these; as
+        ``parts`` if left out.
     """
 
     span: Span
@@ -42,13 +45,12 @@ class Passage:
     parts: Mapping[str, float] = field(default_factory=dict)
     busy: float = 0.0
     stall: Stall = Stall()
+    spent: Mapping[str, float] | None = None
 
     @property
-    def by_part(self) -> dict[str, float]:
-        """Mean times by part, which sum up to all, what is not counted included."""
-        if not self.uncounted.mean:
-            return dict(self.parts)
-        return {**self.parts, DELAYED: self.parts.get(DELAYED, 0.0) + self.uncounted.mean}
+    def by_part(self) -> Mapping[str, float]:
+        """Mean times by part, which sum up to all: where those who go round meet each other."""
+        return self.parts if self.spent is None else self.spent
 
     @property
     def latency(self) -> Span:
@@ -95,38 +97,51 @@ def association(count: float, load: float) -> float:
 def in_series(passages: list[Passage]) -> Passage:
     """Return what programs take one after the other."""
     span = sum((p.span for p in passages), NOTHING)
-    together: dict[str, float] = {}
-    for passage in passages:
-        for part, time in passage.parts.items():
-            together[part] = together.get(part, 0.0) + time
     busy = 0.0
     if 0 < span.mean < np.inf:
         busy = sum(p.busy * p.span.mean for p in passages) / span.mean
     return Passage(
         span=span,
         uncounted=sum((p.uncounted for p in passages), NOTHING),
-        parts=together,
+        parts=weighted((1.0, p.parts) for p in passages),
         busy=busy,
         stall=after_another([p.stall for p in passages]),
+        spent=weighted((1.0, p.by_part) for p in passages),
     )
 
 
 def mixed(shares: tuple[float, ...], passages: list[Passage]) -> Passage:
     """Return what one of several programs takes."""
-    together: dict[str, float] = {}
-    busy = 0.0
-    for share, passage in zip(shares, passages, strict=True):
-        if share > 0:
-            busy += share * passage.busy
-            for part, time in passage.parts.items():
-                together[part] = together.get(part, 0.0) + share * time
+    used = [(share, p) for share, p in zip(shares, passages, strict=True) if share > 0]
     return Passage(
         span=one_of(shares, [p.span for p in passages]),
         uncounted=one_of(shares, [p.uncounted for p in passages]),
-        parts=together,
-        busy=busy,
+        parts=weighted((share, p.parts) for share, p in used),
+        busy=sum(share * p.busy for share, p in used),
         stall=one_stall(shares, [p.stall for p in passages]),
+        spent=weighted((share, p.by_part) for share, p in used),
     )
+
+
+def weighted(times: Iterable[tuple[float, Mapping[str, float]]]) -> dict[str, float]:
+    """Return times by part, each of several so often."""
+    total: dict[str, float] = {}
+    for weight, parts in times:
+        for part, time in parts.items():
+            total[part] = total.get(part, 0.0) + weight * time
+    return total
+
+
+def apart_by_part(last: float, branches: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the time until branches have joined by the parts that they are at, in proportion to their times.
+
+    Each under a name of its own: less is spent there than the parts have to do.
+    """
+    total = sum(sum(parts.values()) for parts in branches)
+    if not 0 < total < np.inf:
+        return {TOGETHER: last}
+    own = ({f"{TOGETHER} {part.removeprefix(f'{TOGETHER} ')}": t for part, t in b.items()} for b in branches)
+    return weighted((last / total, parts) for parts in own)
 
 
 def some_of(law: FloatArray) -> FloatArray:

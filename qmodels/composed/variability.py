@@ -3,68 +3,157 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import exp, pi, sqrt
 from typing import Any
 
-from qmodels.composed.plan import Ask, Choice, Copies, Delay, Node, Rounds, Series, Take, Together, Travel
-from qmodels.composed.streams import Response
+from scipy.special import erfc
+
+from qmodels.composed.asking import Heard
+from qmodels.composed.plan import Ask, Choice, Copies, Node, Rounds, Series, Take, Together
+
+FULL = 1 - 1e-6
+"""Load above which a part remembers for so long that more makes no difference."""
 
 
-def scvs_of(
-    node: Node, scv: float, responses: Mapping[int, Response], raised: Mapping[int, float]
-) -> tuple[dict[int, float], float]:
-    r"""Return the squared coefficients of variation of a program's streams, and of its end.
+@dataclass(frozen=True)
+class Passing:
+    """A stream on its way.
 
     Parameters
     ----------
-    node : Node
-        The program.
     scv : float
-        Of the times between jobs that begin it.
-    responses : mapping of int to Response
+        Squared coefficient of variation of the times between its jobs.
+    lasting : float or None
+        The same in the long run, which no part on the way changes; None of jobs that go round.
+    memory : float
+        How long the slowest part on the way remembers. [ns]
+    """
+
+    scv: float
+    lasting: float | None
+    memory: float = 0.0
+
+    def split(self, share: float) -> Passing:
+        """Return a share of the stream at random."""
+        lasting = None if self.lasting is None else share * self.lasting + 1 - share
+        return replace(self, scv=share * self.scv + 1 - share, lasting=lasting)
+
+    def seen(self, memory: float) -> float:
+        """Return the variability of a stream for a part that remembers so long."""
+        if self.memory <= 0 or self.lasting is None:
+            return self.scv
+        return self.scv + passed_on(memory / 2 / self.memory) * (self.lasting - self.scv)
+
+
+@dataclass(eq=False)
+class Variability:
+    r"""Finds the squared coefficients of variation of a program's streams.
+
+    Parameters
+    ----------
+    heard : Heard
         What parts answer to its sites, among it the variability of what leaves them.
     raised : mapping of int to float
         By which factor the variability that sites were asked with is above that of the stream itself.
 
+    Attributes
+    ----------
+    found : dict of int to float
+        By the number of a site; of where tokens are taken by -1 less its number.
+
     Notes
     -----
-    As in Whitt's network analyzer: what leaves a site arrives at the next; a share p of a stream of SCV
+    As in Whitt's network analyzer [1]_: what leaves a site arrives at the next; a share p of a stream of SCV
     :math:`c^2` has :math:`p c^2 + 1 - p`; choices that come together again have changed the stream by what
     they changed in their shares of it. Time that passes and the network leave it as it is.
+
+    What a queue evens out comes back in times longer than it remembers, :math:`s / (1-\rho)^2`: over a time
+    t its departures have a share :math:`w^*(t)` of the dispersion of its arrivals [2]_, and a queue with
+    such arrivals waits by what it is over :math:`\rho^2 s / 2(1-\rho)^2` [3]_, services of all taken to be as
+    variable. So a part that is nearly full behind others that are not sees the bursts of the source.
 
     References
     ----------
     .. [1] W. Whitt, "The queueing network analyzer", Bell System Technical Journal 62(9), 1983.
+    .. [2] W. Whitt, W. You, "Heavy-traffic limit of the GI/GI/1 stationary departure process and its variance
+       function", Stochastic Systems 8(2), 2018.
+    .. [3] W. Whitt, W. You, "Using robust queueing to expose the impact of dependence in single-server
+       queues", Operations Research 66(1), 2018.
     """
-    found: dict[int, float] = {}
-    return found, _walk(node, scv, responses, raised, found)
+
+    heard: Heard
+    raised: Mapping[int, float]
+    found: dict[int, float] = field(default_factory=dict)
+
+    def find(self, node: Node, scv: float, *, closed: bool) -> dict[int, float]:
+        """Return ``found`` for a program whose jobs begin with such times between them."""
+        self._walk(node, Passing(scv, None if closed else scv))
+        return self.found
+
+    def _walk(self, node: Any, stream: Passing) -> Passing:
+        match node:
+            case Ask():
+                return self._ask(node, stream)
+            case Take():
+                self.found[-1 - node.site.number] = stream.scv
+            case Series():
+                for inside in node.nodes:
+                    stream = self._walk(inside, stream)
+            case Choice():
+                change, memory = 0.0, stream.memory
+                for share, inside in zip(node.shares, node.nodes, strict=True):
+                    split = stream.split(share)
+                    after = self._walk(inside, split)
+                    change += share * (after.scv - split.scv)
+                    memory = max(memory, after.memory)
+                return replace(stream, scv=stream.scv + change, memory=memory)
+            case Together():
+                ends = [self._walk(inside, stream) for inside in node.nodes]
+                scv = sum(end.scv for end in ends) / len(ends)
+                return replace(stream, scv=scv, memory=max(end.memory for end in ends))
+            case Copies() | Rounds():
+                return self._walk(node.node, stream)
+        return stream
+
+    def _ask(self, node: Ask, stream: Passing) -> Passing:
+        number = node.site.number
+        load = min(self.heard.intensity.get(node.site.part, 0.0), FULL)
+        each = self._each(node.site.part, load)
+        self.found[number] = max(stream.seen(load**2 * each / (1 - load) ** 2), 0.0)
+        if number not in self.heard.responses:
+            return stream
+        scv = self.heard.responses[number].departure_scv / self.raised.get(number, 1.0)
+        return replace(stream, scv=scv, memory=max(stream.memory, each / (1 - load) ** 2))
+
+    def _each(self, part: str, load: float) -> float:
+        """Return what a part takes for one issue of any stream. [ns]."""
+        streams = [s for s in self.heard.asked.values() if s.step.part == part]
+        rate = sum(s.rate for s in streams)
+        return load / rate if rate > 0 else 0.0
 
 
-def _walk(
-    node: Any,
-    scv: float,
-    responses: Mapping[int, Response],
-    raised: Mapping[int, float],
-    found: dict[int, float],
-) -> float:
-    match node:
-        case Ask():
-            number = node.site.number
-            found[number] = max(scv, 0.0)
-            return responses[number].departure_scv / raised.get(number, 1.0) if number in responses else scv
-        case Series():
-            for inside in node.nodes:
-                scv = _walk(inside, scv, responses, raised, found)
-        case Choice():
-            change = 0.0
-            for share, inside in zip(node.shares, node.nodes, strict=True):
-                split = share * scv + 1 - share
-                change += share * (_walk(inside, split, responses, raised, found) - split)
-            return scv + change
-        case Together():
-            ends = [_walk(inside, scv, responses, raised, found) for inside in node.nodes]
-            return sum(ends) / len(ends)
-        case Copies() | Rounds():
-            return _walk(node.node, scv, responses, raised, found)
-        case Take() | Delay() | Travel() | _:
-            pass
-    return scv
+def passed_on(time: float) -> float:
+    r"""Return how much of the dispersion of its arrivals the departures of a queue have.
+
+    Parameters
+    ----------
+    time : float
+        Over which it is looked at, in units of the queue's memory.
+
+    Notes
+    -----
+    :math:`w^*(t) = 1 - (1 - c^*(t)) / 2t`, where :math:`c^*` is the correlation of reflected Brownian motion,
+    :math:`2 (1 - 2t - t^2) \Phi^c(\sqrt t) + 2 \sqrt t (1 + t) \phi(\sqrt t)`.
+
+    Examples
+    --------
+    >>> [round(passed_on(t), 3) for t in (1e-6, 0.1, 1.0, 10.0, 1e6)]
+    [0.001, 0.29, 0.667, 0.95, 1.0]
+    """
+    if time <= 1e-8:
+        return 0.0
+    root = sqrt(time)
+    tail, density = erfc(root / sqrt(2)) / 2, exp(-time / 2) / sqrt(2 * pi)
+    kept = 2 * (1 - 2 * time - time**2) * tail + 2 * root * (1 + time) * density
+    return float(min(max(1 - (1 - kept) / (2 * time), 0.0), 1.0))

@@ -28,10 +28,13 @@ class Crowd:
         Rates at which they go round. [1/ns]
     regions : tuple of float
         Of all of them, the time of a round that each takes at the regions. [ns]
+    found : tuple of float
+        How many the last of them finds at each part.
     """
 
     rates: FloatArray
     regions: tuple[float, ...] = ()
+    found: tuple[float, ...] = ()
 
 
 def going_round(profile: Profile, jobs: int, *, idle: float = 0.0, regions: Sequence[Region] = ()) -> Crowd:
@@ -68,7 +71,8 @@ def going_round(profile: Profile, jobs: int, *, idle: float = 0.0, regions: Sequ
     rates, found, last = np.zeros(jobs), [0.0] * len(profile.parts), 0.0
     taken: list[float] = []
     for n in range(1, jobs + 1):
-        at = [profile.met(number, k) for k, number in enumerate(found)]
+        met = tuple(found)
+        at = [profile.met(number, k) for k, number in enumerate(met)]
         taken = [walker.time() for walker in walkers]
         for walker, time in zip(walkers, taken, strict=True):
             if walker.part >= 0:
@@ -85,7 +89,7 @@ def going_round(profile: Profile, jobs: int, *, idle: float = 0.0, regions: Sequ
             rates[n:] = rate
             break
         last = rate
-    return Crowd(rates=rates, regions=tuple(taken[: len(regions)]))
+    return Crowd(rates=rates, regions=tuple(taken[: len(regions)]), found=met)
 
 
 def _round(
@@ -104,8 +108,9 @@ def _by_numbers(profile: Profile, jobs: int, idle: float, walkers: Sequence[AtRe
     own = {walker.part for walker in walkers}
     outside, found, rate = np.zeros(jobs), [0.0] * len(profile.parts), 0.0
     for n in range(1, jobs + 1):
-        met = [0.0 if k in own else profile.met(number, k) for k, number in enumerate(found)]
-        at, rate = _round(profile, met, found, n, idle, rate)
+        last = tuple(found)
+        met = [0.0 if k in own else profile.met(number, k) for k, number in enumerate(last)]
+        at, rate = _round(profile, met, last, n, idle, rate)
         outside[n - 1] = min(rate, MOST)
         found = [rate * time if time else 0.0 for time in at]
     times = []
@@ -118,4 +123,5 @@ def _by_numbers(profile: Profile, jobs: int, idle: float, walkers: Sequence[AtRe
         rates = outside
         for walker in walkers:
             rates, _ = walker.joining(rates)
-    return Crowd(rates=np.minimum(rates, profile.below(float(rates[-1]))), regions=tuple(times))
+    rates = np.minimum(rates, profile.below(float(rates[-1])))
+    return Crowd(rates=rates, regions=tuple(times), found=last)

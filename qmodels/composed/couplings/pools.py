@@ -5,13 +5,15 @@ A window of a flow is a pool around its whole program.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.composed.couplings.going_round import going_round
+from qmodels.composed.couplings.dispersion import leaving_scv
+from qmodels.composed.couplings.going_round import Crowd, going_round
 from qmodels.composed.couplings.profile import Profile
 from qmodels.composed.moments import NOTHING, Span
 from qmodels.laws.of_law import formulas
@@ -77,6 +79,10 @@ class Inside:
         Copies, each with the same share of the jobs.
     scv : float
         Squared coefficient of variation of the time inside of a job alone.
+    noise : mapping of str to float
+        The same of its time at each part.
+    shared : bool
+        Whether a station there is shared by all, who then do not leave in the order they came in.
     few : Profile, optional
         What is done there by jobs of which there are no more than tokens, if it differs.
     """
@@ -85,25 +91,33 @@ class Inside:
     tokens: int
     copies: int
     scv: float = 1.0
+    noise: Mapping[str, float] = field(default_factory=dict)
+    shared: bool = False
     few: Profile | None = None
 
     def speeds(self, rate: float) -> FloatArray:
         """Return the rates at which 1, 2, ... jobs inside a copy leave it, if tokens are taken at a rate."""
-        return self._speeds(self.few or self.profile, rate, min(self.tokens, MANY))
+        return self._crowd(self.few or self.profile, rate, min(self.tokens, MANY))[1].rates
+
+    def leaving_scv(self, rate: float) -> float:
+        """Return the variability of what leaves a copy in the long run where all its tokens are held."""
+        profile, crowd = self._crowd(self.few or self.profile, rate, min(self.tokens, MANY))
+        return leaving_scv(profile, crowd.found, self.noise)
 
     def endless(self, rate: float) -> FloatArray:
         """Return the same as if there were tokens for all."""
-        return self._speeds(self.profile, rate, MANY)
+        return self._crowd(self.profile, rate, MANY)[1].rates
 
-    def _speeds(self, profile: Profile, rate: float, jobs: int) -> FloatArray:
+    def _crowd(self, profile: Profile, rate: float, jobs: int) -> tuple[Profile, Crowd]:
         others = round(rate * (self.copies - 1) / self.copies, 15)
         key = (id(profile), others, jobs)
         if key not in self._known:
-            self._known[key] = going_round(profile.after(others), jobs).rates
+            here = profile.after(others)
+            self._known[key] = here, going_round(here, jobs)
         return self._known[key]
 
     @cached_property
-    def _known(self) -> dict[tuple[int, float, int], FloatArray]:
+    def _known(self) -> dict[tuple[int, float, int], tuple[Profile, Crowd]]:
         return {}
 
     def rate_at(self, hold: float) -> float:
@@ -134,10 +148,10 @@ def open_pool(
     The part of the system that is inside as one station of rate :math:`X(n)` with n jobs, the throughput of
     n jobs that go round inside (Norton's theorem [1]_); jobs beyond the tokens wait in front: a
     quasi-birth-death process. What is waited inside is multiplied by r, which makes it right where there are
-    tokens for all; the wait for tokens by :math:`r^{1-\omega} ((c_a^2 + c_s^2)/(c_a^2 + 1))^\omega`,
-    :math:`\omega = X(1)/X(n)` with all tokens held, where one token is a single server whose
-    service is all that is done. No fewer jobs are done sooner; behind pauses jobs also wait for those who
-    waited for them, :math:`\rho/(1-\rho)` times as long, as at a server with vacations.
+    tokens for all; the wait for tokens by :math:`f = (c_a^2 + c_d^2)/(c_a^2 + 1)`, the jobs of that station
+    leaving by chance while those inside do as `leaving_scv` says. No fewer jobs are done sooner, unless they
+    share a server: what they wait outside they wait in order, by f if that is less. Behind pauses jobs also
+    wait for those who waited for them, :math:`\rho/(1-\rho)` times as long, as at a server with vacations.
 
     References
     ----------
@@ -159,15 +173,17 @@ def open_pool(
     everyone = _numbers(own, inside.endless(rate), gaps)
     crowded = max((everyone[0] + everyone[1]) / own - alone, 0.0)
     ratio = (plain - alone) / crowded if crowded > 1e-12 * alone and alone <= plain < np.inf else 1.0
-    share, bursts = min(float(speeds[0]) / most, 1.0), gaps_scv(gaps)
-    served = (bursts + inside.scv) / (bursts + 1)
-    wait = queued / own * ratio ** (1 - share) * served**share
+    bursts = gaps_scv(gaps)
+    served = (bursts + inside.leaving_scv(rate)) / (bursts + 1)
+    wait = queued / own * served
     hold = alone + min(max(held / own - alone, 0.0), crowded) * ratio
-    least = alone + crowded * ratio - hold
-    if least > wait:
-        # They wait outside for what they would wait for inside, no longer each than they hold tokens.
-        wait, waits = least, max(waits, min(least / hold, 1.0))
-    wait += stalled * own / (most - own)
+    # Of those who share a server, what is waited outside is waited in order.
+    outside = queued / max(queued + held - own * alone, 1e-300) if inside.shared else 0.0
+    least = alone + crowded * (ratio - min(outside, 1.0) * max(ratio - served, 0.0)) - hold
+    paused = stalled * own / (most - own)
+    # What they wait for outside instead of inside, and pauses, they wait for no longer than they hold tokens.
+    longer = max(least if least > wait else 0.0, paused)
+    waits, wait = max(waits, min(longer / hold, 1.0)), max(wait, least) + paused
     return Pool(wait=_wait(wait, waits), hold=hold, taken=rate, most=most * inside.copies, busy=held / tokens)
 
 

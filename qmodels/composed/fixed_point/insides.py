@@ -60,8 +60,8 @@ def _gaps(state: State, pool: str) -> PhaseType:
     for take in takes:
         mean, variance = moments_of(take.batch)
         share = state.rates[take.flow] * take.visits * mean / taken
-        begun = begun_scv(state.system.flow(take.flow))
-        scv += share * ((1 + (begun - 1) * min(take.visits, 1.0)) * mean + variance / mean)
+        come = state.asking.scvs.get(-1 - take.number, begun_scv(state.system.flow(take.flow)))
+        scv += share * (come * mean + variance / mean)
         peak += share * state.asking.peaks[take.flow]
     scv = 1 + (scv - 1) / copies
     known = phase_type(bursts_of(scv, peak)) if peak > 1 and scv > 1 else None
@@ -100,9 +100,8 @@ def _make_inside(state: State, pool: str, flows: set[str]) -> Inside:
         lone = heard[0].alone(heard[1])
         return held_inside(state, pool, state.heard_inside(pool, lone, rate) if few else lone, NO_POOLS)
 
-    limit = state.asking_inside(pool).limit(
-        state.rates, flows, asked_inside(state.plan, pool, state.system.interconnect)
-    )
+    asked = asked_inside(state.plan, pool, state.system.interconnect)
+    limit = state.asking_inside(pool).limit(state.rates, flows, asked)
     if state.loses(pool):
         limit = limit_inside(state, pool, limit)
     else:
@@ -123,8 +122,17 @@ def _make_inside(state: State, pool: str, flows: set[str]) -> Inside:
         )
         for few in ((False, True) if traces and not state.loses(pool) else (False,))
     ]
-    scv = _alone_scv(state, pool, flows)
-    return Inside(profile=tables[0], tokens=tokens, copies=copies, scv=scv, few=tables[-1])
+    scv, noise = _alone_scvs(state, pool, flows)
+    shared = any(getattr(state.system.parts.get(name), "discipline", "") == "sharing" for name in asked)
+    return Inside(
+        profile=tables[0],
+        tokens=tokens,
+        copies=copies,
+        scv=scv,
+        noise=noise,
+        shared=shared,
+        few=tables[-1],
+    )
 
 
 def _open_pool(state: State, pool: str, inside: Inside, gaps: PhaseType, rate: float) -> Pool:
@@ -146,13 +154,17 @@ def _stalled(state: State, pool: str, inside: Inside, rate: float) -> float:
     return stalled(state.asking_inside(pool).at(rates), state.sites_inside(pool), rates, rate * between)
 
 
-def _alone_scv(state: State, pool: str, flows: set[str]) -> float:
-    """Return the variability of how long a job alone holds tokens of a pool."""
+def _alone_scvs(state: State, pool: str, flows: set[str]) -> tuple[float, dict[str, float]]:
+    """Return the variability of how long a job alone holds tokens of a pool, of all and by part."""
     heard = state.asking_inside(pool).at(
         {name: 0.0 if name in flows else rate for name, rate in state.rates.items()}
     )
-    spans = [
-        walk(state, state.system.flow(n), heard, NO_POOLS)[1].get(pool, Held()).span for n in sorted(flows)
-    ]
-    mean = sum(span.mean for span in spans)
-    return sum(span.variance for span in spans) / mean**2 * len(spans) if mean > 0 else 1.0
+    helds = [walk(state, state.system.flow(n), heard, NO_POOLS)[1].get(pool, Held()) for n in sorted(flows)]
+    noise = {}
+    for part in {part for held in helds for part in held.parts}:
+        mean = sum(held.parts.get(part, 0.0) for held in helds)
+        if mean > 0:
+            noise[part] = sum(held.spreads.get(part, 0.0) for held in helds) / mean**2 * len(helds)
+    mean = sum(held.span.mean for held in helds)
+    scv = sum(held.span.variance for held in helds) / mean**2 * len(helds) if mean > 0 else 1.0
+    return scv, noise

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from qmodels.composed.asking import Asking
+from qmodels.composed.bursts import beside
 from qmodels.composed.couplings.busy_banks import trials_of
 from qmodels.composed.couplings.full_windows import entering
 from qmodels.composed.couplings.losses import losses_of, surviving
@@ -13,7 +14,7 @@ from qmodels.composed.couplings.revisits import effective_scv
 from qmodels.composed.couplings.siblings import Siblings
 from qmodels.composed.fixed_point.met import passage
 from qmodels.composed.fixed_point.state import INF, State, begun_scv
-from qmodels.composed.variability import scvs_of
+from qmodels.composed.variability import Variability
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
@@ -56,10 +57,17 @@ def _pass_on(state: State, asking: Asking, weight: float, begun: Callable[[Flow]
             batches[number] = _rounded(weight * size + (1 - weight) * batches.get(number, size))
         if begun is None:
             continue
-        found, _ = scvs_of(root, begun(flow), heard.responses, asking.raised)
-        for number, plain in found.items():
+        passed = Variability(heard, asking.raised).find(root, begun(flow), closed=flow.closed)
+        for number, plain in passed.items():
+            if number < 0:
+                scvs[number] = _rounded(weight * plain + (1 - weight) * scvs.get(number, plain))
+                continue
             load = heard.intensity[state.plan.sites[number].part]
             scv = _revisited(state, flow.name, number, plain, min(load, 1.0))
+            site = state.plan.sites[number]
+            if site.batch.size <= 2:
+                # In the long run copies that came apart are as many as there are, however near they come.
+                scv = max(1 + (scv - 1) * beside(site.copies) / batches.get(number, 1.0), 0.0)
             asking.raised[number] = max(scv / plain, 1.0) if plain > 0 else 1.0
             scvs[number] = _rounded(weight * scv + (1 - weight) * scvs.get(number, scv))
     asking.scvs, asking.batches = scvs, batches

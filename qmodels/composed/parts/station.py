@@ -286,7 +286,8 @@ def _last(
     if station.delay:
         return last_of_batch(stream, mean, variance)
     servers = int(station.servers)
-    jobs, squares = float(stream.batch @ sizes), float(stream.batch @ sizes**2)
+    some = 1.0 - float(stream.batch[0])
+    jobs, squares = float(stream.batch @ sizes) / some, float(stream.batch @ sizes**2) / some
     if servers == 1:
         # The last waits for all others of its batch, any of them for half of these.
         before = (squares / jobs - 1) / 2 * service

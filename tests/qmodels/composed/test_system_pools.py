@@ -60,8 +60,12 @@ def test_a_window_or_a_pool_that_never_binds_is_none(program, load, arrivals):
             assert_allclose(answer[metric], plain[metric], rtol=1e-6)
 
 
+in_order = programs.filter(lambda program: "'c'" not in repr(program))
+"""Those without a shared server: in front of one a window lets jobs wait in order, and M/D/1 is faster."""
+
+
 @settings(max_examples=4, deadline=None)
-@given(program=programs, load=st.floats(0.05, 0.9), arrivals=st.sampled_from([Poisson(), BURSTS]))
+@given(program=in_order, load=st.floats(0.05, 0.9), arrivals=st.sampled_from([Poisson(), BURSTS]))
 def test_latency_does_not_grow_as_a_window_widens(program, load, arrivals):
     narrow = solved(program, 1e-4, arrivals=arrivals, window=2)
     rate = load * 1e-4 * narrow.saturation_factor
