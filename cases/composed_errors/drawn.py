@@ -141,8 +141,6 @@ class Drawing:
 def draw(seed: int, source: str, sort: str) -> System:
     """Return a system, with a rate or a population that says nothing yet.
 
-    Examples
-    --------
     >>> system = draw(1, "open", "stations")
     >>> len(system.parts) >= 3, system == draw(1, "open", "stations")
     (True, True)
@@ -236,25 +234,14 @@ def _population(system: System, load: float) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Lot:
-    """Systems that are drawn together.
+    """Systems that are drawn together."""
 
-    Parameters
-    ----------
-    name : str
-        What was done with them.
-    seed, count : int
-        Of the draws.
-    sorts : tuple of str
-        What they are of, in turn.
-    loads_first : bool
-        Whether loads change before sorts.
-    """
-
-    name: str
+    name: str  # what was done with them
+    # seed, count: of the draws.
     seed: int
     count: int
-    sorts: tuple[str, ...] = SORTS
-    loads_first: bool = False
+    sorts: tuple[str, ...] = SORTS  # what they are of, in turn
+    loads_first: bool = False  # whether loads change before sorts
 
     def drawn(self) -> Iterator[tuple[dict[str, Any], System]]:
         """Yield each system, without a load, with what it is; sources, sorts and loads in turn."""

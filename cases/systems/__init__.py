@@ -8,13 +8,7 @@ FOLDER = Path(__file__).parent
 
 
 def system_files() -> dict[str, Path]:
-    """Return the files by the names of the systems.
-
-    Examples
-    --------
-    >>> list(system_files())
-    ['chip-64-cores', 'dma-accelerator', 'packet-processor-400g', 'pooled-memory']
-    """
+    """Return the files by the names of the systems."""
     return {path.stem: path for path in sorted(FOLDER.glob("*.toml"))}
 
 
@@ -23,11 +17,6 @@ def found(path: Path) -> Path:
 
     So ``cases/systems/pooled-memory.toml`` is found from any folder and in an installed package, and
     ``pooled-memory`` is enough.
-
-    Examples
-    --------
-    >>> found(Path("pooled-memory")).read_text(encoding="utf-8").splitlines()[0][:31]
-    '# Eight hosts with memory of th'
     """
     files = system_files()
     named = path.suffix in ("", ".toml") and path.parent in (Path(), Path("cases/systems"))

@@ -14,21 +14,13 @@ from qmodels.systems.spec.fields import replace_fields
 
 @dataclass(frozen=True, kw_only=True)
 class Bar:
-    """One field of a tornado: the metric at both ends of its range, the others at the spec.
+    """One field of a tornado: the metric at both ends of its range, the others at the spec."""
 
-    Parameters
-    ----------
-    field : str
-        The field.
-    low, high : object
-        The ends of its range.
-    at_low, at_high : float
-        The metric there.
-    """
-
-    field: str
+    field: str  # the field
+    # low, high: the ends of its range.
     low: Any
     high: Any
+    # at_low, at_high: the metric there.
     at_low: float
     at_high: float
 

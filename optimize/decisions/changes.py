@@ -32,25 +32,16 @@ CANDIDATES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Growth:
-    """How much traffic a design takes.
+    """How much traffic a design takes."""
 
-    Parameters
-    ----------
-    field : str
-        The field that scales the traffic.
-    now, most : float
-        Its value, and the largest with which every limit is kept.
-    over : tuple of (str, str, float)
-        Which limits are missed just above: metric, sign, bound; of a design that does not keep up the word
-        "stable" alone.
-    resource, load : str, float
-        What is fullest there.
-    """
-
-    field: str
+    field: str  # the field that scales the traffic
+    # now, most: its value, and the largest with which every limit is kept.
     now: float
     most: float
+    # Which limits are missed just above: metric, sign, bound; of a design that does not keep up the word
+    # "stable" alone.
     over: tuple[tuple[str, str, float], ...]
+    # resource, load: what is fullest there.
     resource: str
     load: float
 
@@ -62,25 +53,14 @@ class Growth:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """A change that makes a design feasible.
+    """A change that makes a design feasible."""
 
-    Parameters
-    ----------
-    what : {"limit", "traffic", "field"}
-        What is changed.
-    name : str
-        The metric whose limit, or the field.
-    before, after : float
-        Its value.
-    row : int
-        The design that is feasible then; of a field the other fields' choices are its.
-    """
-
-    what: str
-    name: str
+    what: str  # "limit" or "traffic" or "field": what is changed
+    name: str  # the metric whose limit, or the field
+    # before, after: its value.
     before: float
     after: float
-    row: int
+    row: int  # the design that is feasible then; of a field the other fields' choices are its
 
     @property
     def change(self) -> float:
@@ -91,8 +71,6 @@ class Change:
 def growth(question: Question, evaluate: Evaluate, traffic: str, *, row: int | None = None) -> Growth | None:
     """Return up to which traffic a design (default: the chosen one) keeps every limit; None if at no traffic.
 
-    Notes
-    -----
     A metric that the decision puts by a factor above the model at this design is assumed to stay above it
     by that factor.
     """

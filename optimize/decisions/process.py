@@ -26,19 +26,6 @@ to the scale given) starts, and how far in log units it may go at one standard d
 class Process:
     r"""A Gaussian process fitted to a few points.
 
-    Parameters
-    ----------
-    points : ndarray of shape (n, features)
-        Standardised features.
-    residual : ndarray of shape (n,)
-        Targets.
-    lengths : ndarray of shape (features,)
-        Length scales.
-    scale, noise : float
-        Standard deviations of the varying part of the function and of a target about it.
-
-    Notes
-    -----
     The kernel is :math:`s^2 (1 + \exp(-\frac12 \sum_k (x_k - x'_k)^2 / l_k^2))`: an unknown level and
     an unknown smooth function. Without points the prediction is 0 with a standard deviation of
     :math:`\sqrt{2 s^2 + \sigma^2}`.
@@ -50,9 +37,10 @@ class Process:
     .. [1] C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning, MIT Press, 2006.
     """
 
-    points: FloatArray
-    residual: FloatArray
-    lengths: FloatArray
+    points: FloatArray  # standardised features
+    residual: FloatArray  # targets
+    lengths: FloatArray  # length scales
+    # scale, noise: standard deviations of the varying part of the function and of a target about it.
     scale: float
     noise: float
 
@@ -91,14 +79,7 @@ def _distances(rows: FloatArray, points: FloatArray, lengths: FloatArray) -> Flo
 def fit(points: FloatArray, residual: FloatArray, scale: float, start: Process | None = None) -> Process:
     """Return the process of the most probable length scales, scale and noise (maximum a posteriori).
 
-    Parameters
-    ----------
-    points, residual : ndarray
-        What is known.
-    scale : float
-        Expected standard deviation of the residual, to begin with.
-    start : Process, optional
-        Where the search begins.
+    ``scale``: expected standard deviation of the residual, to begin with; ``start``: where the search begins.
     """
     from scipy.optimize import minimize
 

@@ -20,26 +20,17 @@ TRIED = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """One side of a constraint at a design.
+    """One side of a constraint at a design."""
 
-    Parameters
-    ----------
-    metric, sign : str
-        The metric and ``"<="`` or ``">="``.
-    bound : float
-        The limit.
-    low, best, high : float
-        The metric at the design with its interval.
-    room : float
-        By how much the best value keeps the limit, as a share of the limit; below 0 where it misses it.
-    """
-
+    # metric, sign: the metric and ``"<="`` or ``">="``.
     metric: str
     sign: str
-    bound: float
+    bound: float  # the limit
+    # low, best, high: the metric at the design with its interval.
     low: float
     best: float
     high: float
+    # By how much the best value keeps the limit, as a share of the limit; below 0 where it misses it.
     room: float
 
     @property
@@ -55,26 +46,14 @@ class Limit:
 
 @dataclass(frozen=True, kw_only=True)
 class Alternative:
-    """Another design beside the one chosen, or beside none.
+    """Another design beside the one chosen, or beside none."""
 
-    Parameters
-    ----------
-    row : int
-        Its row.
-    changes : dict of str to (float, float)
-        Objectives and limited metrics: at the chosen design, and at this one.
-    missed : tuple of Limit
-        What it misses, the most first.
-    stable : bool
-        Whether it keeps up.
-    resource, load : str, float
-        What fills up first, and how far.
-    """
-
-    row: int
+    row: int  # its row
+    # Objectives and limited metrics: at the chosen design, and at this one.
     changes: dict[str, tuple[float, float]]
-    missed: tuple[Limit, ...]
-    stable: bool
+    missed: tuple[Limit, ...]  # what it misses, the most first
+    stable: bool  # whether it keeps up
+    # resource, load: what fills up first, and how far.
     resource: str
     load: float
 
@@ -117,18 +96,10 @@ class Relaxation:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Question:
-    """What was asked and decided; its methods are the claims that need no further model call.
+    """What was asked and decided; its methods are the claims that need no further model call."""
 
-    Parameters
-    ----------
-    decision : Decision
-        The decision.
-    main : str
-        The objective by which designs are called better; the first by default.
-    """
-
-    decision: Decision
-    main: str = ""
+    decision: Decision  # the decision
+    main: str = ""  # the objective by which designs are called better; the first by default
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "main", self.main or self.decision.model.objectives[0])

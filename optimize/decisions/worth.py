@@ -22,23 +22,14 @@ AT_RANDOM = 1 / 3
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """What is known of some rows.
+    """What is known of some rows."""
 
-    Parameters
-    ----------
-    rows : ndarray of int
-        Which.
-    low, best, high : dict of str to ndarray
-        Objectives and limited metrics.
-    stable : ndarray of float
-        Probability that each keeps up.
-    """
-
-    rows: IntArray
+    rows: IntArray  # which
+    # low, best, high: objectives and limited metrics.
     low: dict[str, FloatArray]
     best: dict[str, FloatArray]
     high: dict[str, FloatArray]
-    stable: FloatArray
+    stable: FloatArray  # probability that each keeps up
 
 
 def chances(
@@ -93,21 +84,10 @@ def next_rows(
 ) -> IntArray:
     """Return the rows to simulate next.
 
-    Parameters
-    ----------
-    count : int
-        How many.
-    first : int or None
-        The one that must be among them: the design that would be chosen.
-    known, front, knee
-        See `chances`.
-    free : ndarray of bool
-        Which of all rows may be simulated.
-    population : ndarray of int
-        Rows of which some are drawn at random.
+    ``first``: the one that must be among them: the design that would be chosen; ``known``, ``front``,
+    ``knee``: see `chances`; ``free``: which of all rows may be simulated; ``population``: rows of which some
+    are drawn at random.
 
-    Notes
-    -----
     A third is drawn from all designs, a quarter of the rest are those likeliest to be the knee, and
     the others are drawn in proportion to the entropy of being on the front.
     """

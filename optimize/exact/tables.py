@@ -18,25 +18,14 @@ FLOOR = 1e-3
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TableError:
-    """Error of a decomposition on designs it was not made from.
+    """Error of a decomposition on designs it was not made from."""
 
-    Parameters
-    ----------
-    metric : str
-        The metric.
-    mean, largest : float
-        Relative to the metric, of the designs finite in both.
-    designs : int
-        How many these were.
-    missed : int
-        Others, in which just one of model and tables is infinite.
-    """
-
-    metric: str
+    metric: str  # the metric
+    # mean, largest: relative to the metric, of the designs finite in both.
     mean: float
     largest: float
-    designs: int
-    missed: int
+    designs: int  # how many these were
+    missed: int  # others, in which just one of model and tables is infinite
 
 
 class Tables:

@@ -53,10 +53,7 @@ Groups = Mapping[str, Table | Component]
 
 
 def tabulate(
-    space: Space,
-    evaluate: Callable[[Any], object],
-    *fields: str,
-    vectorized: bool = False,
+    space: Space, evaluate: Callable[[Any], object], *fields: str, vectorized: bool = False
 ) -> Component:
     """Tabulate the model of one component over the fields it depends on.
 

@@ -74,28 +74,16 @@ class _Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Reached:
-    """What an enumeration found.
+    """What an enumeration found."""
 
-    Parameters
-    ----------
-    cells : ndarray of shape (choices, components)
-        A choice for every nondominated vector of objectives that was found within the ceilings.
-    counts : ndarray
-        Choices with exactly these sums, of those that no other beats in a row with a ceiling; only
-        where nothing was merged.
-    least : list of list of float
-        Sums of rows: every choice within the ceilings has none of them better, up to rounding.
-    merged : bool
-        Whether there were too many states: there may be choices that are as good as `least` says.
-    states : int
-        Most partial sums kept at a time.
-    """
-
-    cells: IntArray
+    cells: IntArray  # a choice for every nondominated vector of objectives that was found within the ceilings
+    # Choices with exactly these sums, of those that no other beats in a row with a ceiling; only where
+    # nothing was merged.
     counts: FloatArray
+    # Sums of rows: every choice within the ceilings has none of them better, up to rounding.
     least: list[list[float]]
-    merged: bool
-    states: int
+    merged: bool  # whether there were too many states: there may be choices that are as good as `least` says
+    states: int  # most partial sums kept at a time
 
 
 def enumerated(
@@ -110,27 +98,10 @@ def enumerated(
 ) -> Reached | None:
     """Return what the sums of some cells per component can reach.
 
-    Parameters
-    ----------
-    tables : Tables
-        The components.
-    cells : sequence of ndarray
-        Their cells, in the order of the parts of `rows`.
-    counts : sequence of ndarray
-        How many equal cells each of them stands for.
-    rows : sequence of WholeRow
-        The objectives first, then what has a ceiling.
-    objectives : int
-        How many there are.
-    most : float
-        Pairs of partial choices looked at in one step, at most.
-    deadline : float
-        When to give up, on the clock of ``time.perf_counter``.
-
-    Returns
-    -------
-    Reached or None
-        None if the time is over.
+    ``cells``: their cells, in the order of the parts of `rows`; ``counts``: how many equal cells each of them
+    stands for; ``rows``: the objectives first, then what has a ceiling; ``objectives``: how many there are;
+    ``most``: pairs of partial choices looked at in one step, at most; ``deadline``: when to give up, on the
+    clock of ``time.perf_counter``. Returns none if the time is over.
     """
     search = _Enumeration(tables, rows, most)
     part = search.run([search.leaf(*one) for one in zip(count(), cells, counts, strict=False)], deadline)

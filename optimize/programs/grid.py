@@ -15,20 +15,9 @@ def grid_step(numbers: FloatArray, sizes: FloatArray) -> float | None:
 
     By Euclid's algorithm; as 1 is one of the numbers, the step is one over a whole number.
 
-    Parameters
-    ----------
-    numbers : ndarray
-        From 0 to 1, 1 among them if any is above 0.
-    sizes : ndarray
-        What each was rounded at: the size of what it was computed from.
+    ``numbers``: from 0 to 1, 1 among them if any is above 0; ``sizes``: what each was rounded at: the size of
+    what it was computed from. Returns none if the step is finer than 1e-5.
 
-    Returns
-    -------
-    float or None
-        None if the step is finer than 1e-5.
-
-    Examples
-    --------
     >>> grid_step(np.array([0.0, 0.3, 1.0]), np.array([0.0, 0.3, 1.0]))
     0.1
     >>> grid_step(np.array([0.0, 1e-20, 1.0]), np.array([0.0, 1e-20, 1.0])) is None

@@ -23,22 +23,13 @@ Terms = Mapping[int, float]
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What the solver says.
+    """What the solver says."""
 
-    Parameters
-    ----------
-    status : {"optimal", "feasible", "infeasible", "time limit"}
-        "feasible" has a solution that was not proven optimal in time, "time limit" has none; so does a
-        solver that gives up on its numbers.
-    values : list of float
-        The variables; empty without a solution.
-    bound : float
-        Proven lower bound of the objective; infinite if there is none.
-    """
-
+    # "optimal" or "feasible" or "infeasible" or "time limit": "feasible" has a solution that was not proven
+    # optimal in time, "time limit" has none; so does a solver that gives up on its numbers.
     status: str
-    values: list[float]
-    bound: float
+    values: list[float]  # the variables; empty without a solution
+    bound: float  # proven lower bound of the objective; infinite if there is none
 
 
 class Model:

@@ -44,8 +44,6 @@ class ProgramOutcome:
 def gap_of(objective: float | None, bound: float | None) -> float | None:
     """Return the distance of an objective from its bound, relative to it; None without both.
 
-    Examples
-    --------
     >>> gap_of(-4.0, -5.0), gap_of(0.0, 0.0), gap_of(3.0, None)
     (0.25, 0.0, None)
     """

@@ -123,11 +123,7 @@ class Curve:
         return values.reshape(np.shape(x))
 
     def bracket(
-        self,
-        *,
-        tolerance: float | None = None,
-        pieces: int | None = None,
-        knots: Sequence[float] = (),
+        self, *, tolerance: float | None = None, pieces: int | None = None, knots: Sequence[float] = ()
     ) -> PiecewiseLinear:
         """Enclose the curve between two piecewise-linear functions.
 
@@ -210,11 +206,7 @@ class Curve:
             gaps[(vertices >= a) & (vertices <= b)].max() for a, b in zip(knots, knots[1:], strict=False)
         ]
         result = PiecewiseLinear(
-            knots=knots,
-            lower=sides[0],
-            upper=sides[1],
-            error=float(max(errors)),
-            convex=shapes == [1],
+            knots=knots, lower=sides[0], upper=sides[1], error=float(max(errors)), convex=shapes == [1]
         )
         return result, np.array(errors)
 

@@ -76,10 +76,7 @@ class Program:
     """
 
     def __init__(
-        self,
-        groups: Groups,
-        objectives: list[tuple[str, float]],
-        budgets: list[tuple[str, float, float]],
+        self, groups: Groups, objectives: list[tuple[str, float]], budgets: list[tuple[str, float, float]]
     ) -> None:
         self.tables = Tables(groups)
         self.objectives = [Row(self.tables, metric, sign) for metric, sign in objectives]

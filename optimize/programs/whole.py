@@ -49,14 +49,7 @@ class WholeRow:
 
 
 def whole_row(parts: Sequence[FloatArray], bound: float = inf) -> WholeRow:
-    """Return finite values in whole numbers; the ceiling is what still rounds to the bound.
-
-    Examples
-    --------
-    >>> row = whole_row([np.array([1.0, 0.5]), np.array([2.0])], 2.5)
-    >>> row.value(row.parts[0][1] + row.parts[1][0]), row.value(row.ceiling)
-    (2.5, 2.5)
-    """
+    """Return finite values in whole numbers; the ceiling is what still rounds to the bound."""
     pairs = [[frexp(value) for value in values.tolist()] for values in parts]
     ends = [frexp(end) for end in (bound, nextafter(bound, inf)) if -inf < end < inf]
     exponents = [e for values in (*pairs, ends) for m, e in values if m]

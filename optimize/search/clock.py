@@ -27,13 +27,7 @@ def shown_progress() -> Callable[[int, int], None]:
 
 
 def words(done: int, total: int, new: float, seconds: float) -> str:
-    """Return how much is done and how long the rest takes, `new` designs having taken so many seconds.
-
-    Examples
-    --------
-    >>> words(250_000_000, 1_000_000_000, 150_000_000, 30.0)
-    '25.0 % of 1,000,000,000 designs, 2 min 30 s left'
-    """
+    """Return how much is done and how long the rest takes, `new` designs having taken so many seconds."""
     text = f"{100 * done / max(total, 1):.1f} % of {total:,} designs"
     if not new or done >= total:
         return text

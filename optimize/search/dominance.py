@@ -16,16 +16,9 @@ _Bits = npt.NDArray[np.uint64]
 def dominated_by(points: FloatArray, front: FloatArray) -> npt.NDArray[np.bool_]:
     """Tell which points some point of a front dominates: no worse anywhere (all minimised), better once.
 
-    Parameters
-    ----------
-    points : ndarray of shape (n, objectives)
-        Costs; infinite is allowed.
-    front : ndarray of shape (m, objectives)
-        Costs, distinct and none dominating another (see `distinct_front`). A point equal to one of
-        them is then dominated by none.
+    ``points``: costs; infinite is allowed; ``front``: costs, distinct and none dominating another (see
+    `distinct_front`). A point equal to one of them is then dominated by none.
 
-    Notes
-    -----
     For every objective, the front is sorted and each prefix kept as a set of bits: those that are no
     worse than a point are the intersection of one prefix per objective.
     """

@@ -59,24 +59,12 @@ class Exclusion:
 
 @dataclass(frozen=True, kw_only=True)
 class Demand:
-    """One side of a metric that the search wants small: ``sign * value``.
+    """One side of a metric that the search wants small: ``sign * value``."""
 
-    Parameters
-    ----------
-    metric : str
-        Its name.
-    sign : {1, -1}
-        Whether small or large values are wanted.
-    limit : float
-        Largest admissible ``sign * value``; infinite without a constraint.
-    objective : bool
-        Whether it is an objective, rather than a constraint only.
-    """
-
-    metric: str
-    sign: int
-    limit: float = np.inf
-    objective: bool = False
+    metric: str  # its name
+    sign: int  # : whether small or large values are wanted
+    limit: float = np.inf  # largest admissible ``sign * value``; infinite without a constraint
+    objective: bool = False  # whether it is an objective, rather than a constraint only
 
 
 @dataclass(frozen=True, kw_only=True)

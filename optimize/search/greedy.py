@@ -119,24 +119,12 @@ def search(
     objectives, each divided by its magnitude at the first design of the path where it is
     finite and not 0, maximised objectives counted negative.
 
-    Parameters
-    ----------
-    space : Space
-        The designs; those that its constraints exclude are not looked at.
-    look : callable
-        Evaluates a list of designs it has not seen before.
-    weights : sequence of sequence of float
-        The weightings; each gives one path. Paths advance together, so that what they ask for
-        is evaluated in batches, and share what was evaluated.
-    order : sequence of str
-        Fields in the order of scanning.
-    exhaustive_scans : bool
-        Coordinate search instead of greedy.
-    starts : sequence of int
-        Designs to start from besides the base design.
+    ``space``: the designs; those that its constraints exclude are not looked at; ``look``: evaluates a list
+    of designs it has not seen before; ``weights``: the weightings; each gives one path. Paths advance
+    together, so that what they ask for is evaluated in batches, and share what was evaluated; ``order``:
+    fields in the order of scanning; ``exhaustive_scans``: coordinate search instead of greedy; ``starts``:
+    designs to start from besides the base design.
 
-    Notes
-    -----
     Heuristic, without a bound: compare with the exhaustive front (`compare_fronts`). The order
     by impact and the early stop are those of [1]_, sec. 5.3, which leaves open what "better"
     means for several objectives; weightings are our reading of it.
@@ -176,13 +164,7 @@ class _Walk:
     """One path: a generator that asks for designs, is sent what they are worth, and notes its steps."""
 
     def __init__(
-        self,
-        space: Space,
-        path: int,
-        weights: Sequence[float],
-        start: int,
-        order: Sequence[str],
-        full: bool,
+        self, space: Space, path: int, weights: Sequence[float], start: int, order: Sequence[str], full: bool
     ) -> None:
         self._space, self._order, self._full, self._start = space, order, full, start
         self._path, self._weights = path, tuple(float(weight) for weight in weights)

@@ -22,12 +22,7 @@ from optimize.spaces.space import Space
 class Evaluator:
     """Evaluates what a method asks for and keeps all rows for the table."""
 
-    def __init__(
-        self,
-        runner: Runner,
-        goals: Goals,
-        progress: Callable[[int, int], None],
-    ) -> None:
+    def __init__(self, runner: Runner, goals: Goals, progress: Callable[[int, int], None]) -> None:
         self.runner, self.goals, self._progress = runner, goals, progress
         self._designs: list[Designs] = []
         self._blocks: list[Columns] = []

@@ -164,11 +164,6 @@ def ideal_distance(
     """Return how far points are from the ideal point of a front, its knee the nearest (see `knee_index`).
 
     Every objective is scaled as there, by the front.
-
-    Examples
-    --------
-    >>> ideal_distance([[1, 9], [2, 3]], [[1, 9], [2, 3], [9, 1]]).round(3)
-    array([1.   , 0.28])
     """
     costs, goal = as_costs(objectives, maximize), as_costs(front, maximize)
     finite = np.isfinite(goal)

@@ -19,38 +19,21 @@ from optimize.spaces.space import Space
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reduction:
-    """What is kept of a set of designs.
+    """What is kept of a set of designs."""
 
-    Parameters
-    ----------
-    designs, feasible : int
-        How many there are, and how many are feasible.
-    outside : tuple of int
-        How many points of the grid each constraint of the space excludes.
-    tallies : tuple of Tally
-        What each limit excludes.
-    table : dict of str to ndarray
-        One row for each distinct point of the front, that of its first design, ascending; if none is
-        feasible, the row that misses least.
-    costs : ndarray
-        Objectives of the rows as they are compared, all minimised.
-    ties : ndarray of int
-        How many designs have these.
-    rank : tuple of float, optional
-        How far the row that misses least is from being feasible (see `ranks`).
-    alike : bool
-        Whether all designs are so far from it.
-    """
-
+    # designs, feasible: how many there are, and how many are feasible.
     designs: int
     feasible: int
-    outside: tuple[int, ...]
-    tallies: tuple[Tally, ...]
+    outside: tuple[int, ...]  # how many points of the grid each constraint of the space excludes
+    tallies: tuple[Tally, ...]  # what each limit excludes
+    # One row for each distinct point of the front, that of its first design, ascending; if none is feasible,
+    # the row that misses least.
     table: Columns
-    costs: FloatArray
-    ties: IntArray
+    costs: FloatArray  # objectives of the rows as they are compared, all minimised
+    ties: IntArray  # how many designs have these
+    # How far the row that misses least is from being feasible (see `ranks`).
     rank: tuple[float, float] | None = None
-    alike: bool = True
+    alike: bool = True  # whether all designs are so far from it
 
 
 def reduced(goals: Goals, table: Columns, seen: Columns, outside: tuple[int, ...]) -> Reduction:

@@ -53,24 +53,12 @@ SPOT_CHECKS = 4096
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Survey:
-    """What a worker needs to reduce boxes of a grid.
+    """What a worker needs to reduce boxes of a grid."""
 
-    Parameters
-    ----------
-    plan : Plan
-        How designs are evaluated.
-    goals : Goals
-        What is kept of them.
-    chunk : int
-        Most designs of a box.
-    folder : Path, optional
-        Where the table of each box is written.
-    """
-
-    plan: Plan
-    goals: Goals
-    chunk: int
-    folder: Path | None = None
+    plan: Plan  # how designs are evaluated
+    goals: Goals  # what is kept of them
+    chunk: int  # most designs of a box
+    folder: Path | None = None  # where the table of each box is written
 
     @cached_property
     def _axes(self) -> list[int]:

@@ -67,10 +67,7 @@ def boxes(
     Fields that constraints and conditions tie are held where the designs are no full grid; what is
     left over, such as the rest of an interrupted exploration, comes in parts for `batch`.
 
-    Yields
-    ------
-    tuple of (designs, shape)
-        The shape of the grid that the designs span; None for flat arrays.
+    Yields the shape of the grid that the designs span; None for flat arrays.
     """
     for group in groups(space, numbers, arrays):
         parts = [group]

@@ -17,21 +17,12 @@ from optimize.spaces.space import Space
 def metric_columns(result: object, shape: int | tuple[int, ...] | None = None) -> Columns:
     """Turn what a model returned for one design or for arrays of designs into columns.
 
-    Parameters
-    ----------
-    result : mapping or object
-        ``{metric: value}``, or an object whose public attributes are metrics, those in a
-        mapping ``metrics`` included and first. Values are numbers, truth values, words,
-        arrays of them with one entry per design, or estimates with ``best`` (and ``low`` and
-        ``high``, which become columns of their own). Other attributes are passed over.
-    shape : int or tuple of int, optional
-        Length of the arrays in the spec, or the shape of the grid that they span: then arrays
-        have as many axes, of that length or 1. None for a spec of one design, without arrays.
-
-    Raises
-    ------
-    ValueError
-        If there are no metrics, or an entry of a mapping is none.
+    ``result``: ``{metric: value}``, or an object whose public attributes are metrics, those in a mapping
+    ``metrics`` included and first. Values are numbers, truth values, words, arrays of them with one entry per
+    design, or estimates with ``best`` (and ``low`` and ``high``, which become columns of their own). Other
+    attributes are passed over; ``shape``: length of the arrays in the spec, or the shape of the grid that
+    they span: then arrays have as many axes, of that length or 1. None for a spec of one design, without
+    arrays.
     """
     metrics = result if isinstance(result, Mapping) else getattr(result, "metrics", None)
     explicit: dict[str, Any] = dict(metrics) if isinstance(metrics, Mapping) else {}
@@ -84,8 +75,6 @@ def _as_column(value: object, shape: int | tuple[int, ...] | None) -> Column | N
 def significant(values: Column, digits: int) -> Column:
     """Return numbers rounded to so many significant digits.
 
-    Examples
-    --------
     >>> significant(np.array([0.12345, -98765.0, 0.0, np.inf]), 3)
     array([ 1.23e-01, -9.88e+04,  0.00e+00,       inf])
     """

@@ -24,8 +24,6 @@ MOST_RESOURCES = 3
 def saturated(table: Columns, named: Iterable[str] = ()) -> npt.NDArray[np.bool_]:
     """Tell which rows do not keep up; none if the model does not say or the user limits ``stable`` himself.
 
-    Examples
-    --------
     >>> saturated({"latency": np.array([3.0, np.inf]), "stable": np.array([True, False])})
     array([False,  True])
     """
@@ -47,8 +45,6 @@ def excess(table: Columns, rows: npt.NDArray[np.int64]) -> tuple[FloatArray, Flo
 def resources(table: Columns, rows: npt.NDArray[np.int64]) -> Counter[str]:
     """Return in how many of the rows which resource fills up first; empty if the model does not say.
 
-    Examples
-    --------
     >>> words(resources({"bottleneck": np.array(["bus", "list", "bus"])}, np.arange(3)))
     'full first: bus in 2, list in 1'
     """

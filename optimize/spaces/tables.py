@@ -18,13 +18,6 @@ def save_table(columns: Columns, path: str | os.PathLike[str]) -> Path:
     """Write columns of equal length to ``.csv`` or ``.parquet`` and return the path.
 
     Numbers in CSV have as many digits as it takes to read them back unchanged.
-
-    Raises
-    ------
-    ValueError
-        For another ending.
-    ModuleNotFoundError
-        For Parquet without pyarrow.
     """
     target = Path(path)
     if target.suffix == ".csv":

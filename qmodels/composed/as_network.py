@@ -30,21 +30,11 @@ Visits = dict[str, float]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Solved:
-    """A system as a network, and its answer.
+    """A system as a network, and its answer."""
 
-    Parameters
-    ----------
-    answer : NetworkAnswer
-        The network's.
-    visits : mapping of str to mapping of str to float
-        Of each flow, its visits of each station a job.
-    uncounted : frozenset of str
-        Delays that the latency leaves out.
-    """
-
-    answer: NetworkAnswer
-    visits: Mapping[str, Visits]
-    uncounted: frozenset[str]
+    answer: NetworkAnswer  # the network's
+    visits: Mapping[str, Visits]  # of each flow, its visits of each station a job
+    uncounted: frozenset[str]  # delays that the latency leaves out
 
     def of(self, metric: str, station: str, flow: str) -> float:
         """Return a metric of a flow's jobs at a station."""
@@ -58,15 +48,6 @@ class Solved:
 def solved_as_network(system: System, plan: Plan) -> Solved | None:
     """Return the answer of a system of stations as a queueing network, None if it is none or no method fits.
 
-    Parameters
-    ----------
-    system : System
-        The system.
-    plan : Plan
-        Its programs.
-
-    Notes
-    -----
     A program whose visits each go to another station is routing as it stands. Of others only the numbers of
     visits are kept, which decide alone where there is a product form, and in approximate mean value analysis.
     """

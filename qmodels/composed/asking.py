@@ -26,30 +26,14 @@ START = 1e-6
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Heard:
-    """What all parts answer.
+    """What all parts answer."""
 
-    Parameters
-    ----------
-    responses : mapping of int to Response
-        Of the part to each site.
-    legs : tuple of Span
-        Times of the packets of each leg; those that need not travel take none.
-    packet : Span
-        Of all packets that travel.
-    intensity : mapping of str to float
-        Traffic intensity of each part, and under longer names of what is in it.
-    doubts : tuple of str
-        What speaks against the numbers.
-    asked : mapping of int to Stream
-        What each site asked.
-    """
-
-    responses: Mapping[int, Response]
-    legs: tuple[Span, ...]
-    packet: Span
-    intensity: Mapping[str, float]
-    doubts: tuple[str, ...]
-    asked: Mapping[int, Stream] = field(default_factory=dict)
+    responses: Mapping[int, Response]  # of the part to each site
+    legs: tuple[Span, ...]  # times of the packets of each leg; those that need not travel take none
+    packet: Span  # of all packets that travel
+    intensity: Mapping[str, float]  # traffic intensity of each part, and under longer names of what is in it
+    doubts: tuple[str, ...]  # what speaks against the numbers
+    asked: Mapping[int, Stream] = field(default_factory=dict)  # what each site asked
 
     def alone(self, idle: Heard) -> Heard:
         """Return what a job hears that meets no other, from what it would hear of idle parts."""
@@ -59,39 +43,22 @@ class Heard:
 
 @dataclass(eq=False)
 class Asking:
-    """The parts of a system, asked with what the plan says; what was asked before is remembered.
+    """The parts of a system, asked with what the plan says; what was asked before is remembered."""
 
-    Parameters
-    ----------
-    system : System
-        The system.
-    plan : Plan
-        Its programs.
-    scvs : mapping of int to float
-        Squared coefficient of variation of the times between issues of a site; 1 if it is not there.
-    batches : mapping of int to float
-        Of requests that come apart, as many as at once would wait for each other as much.
-    raised : dict of int to float
-        By which factor those of sites are above those of the streams themselves.
-    coming : mapping of int to float
-        Share of the jobs that come as far as a site, where some are lost before.
-    trials : mapping of int to array
-        Of allocations, see `Stream.trials`.
-    peaks : mapping of str to float
-        Of flows that come in bursts, see `Stream.peak`.
-    crowds : bool
-        Whether what a stalled memory releases comes to stations at once.
-    """
-
-    system: System
-    plan: Plan
+    system: System  # the system
+    plan: Plan  # its programs
+    # Squared coefficient of variation of the times between issues of a site; 1 if it is not there.
     scvs: Mapping[int, float] = field(default_factory=dict)
+    # Of requests that come apart, as many as at once would wait for each other as much.
     batches: Mapping[int, float] = field(default_factory=dict)
-    trials: Mapping[int, FloatArray] = field(default_factory=dict)
+    trials: Mapping[int, FloatArray] = field(default_factory=dict)  # of allocations, see `Stream.trials`
+    # Share of the jobs that come as far as a site, where some are lost before.
     coming: Mapping[int, float] = field(default_factory=dict)
+    # By which factor those of sites are above those of the streams themselves.
     raised: dict[int, float] = field(default_factory=dict)
+    # Of flows that come in bursts, see `Stream.peak`.
     peaks: Mapping[str, float] = field(default_factory=dict)
-    crowds: bool = True
+    crowds: bool = True  # whether what a stalled memory releases comes to stations at once
     known: dict[Any, Any] = field(default_factory=dict)
 
     def at(self, rates: Mapping[str, float], *, own: Mapping[str, float] | None = None) -> Heard:

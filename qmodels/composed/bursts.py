@@ -31,13 +31,7 @@ class Here:
 
 
 def compound(outer: FloatArray, inner: FloatArray) -> FloatArray:
-    """Return the law of a sum of as many independent numbers of the inner law as the outer law says.
-
-    Examples
-    --------
-    >>> compound(np.array([0.0, 0.5, 0.5]), np.array([0.0, 0.0, 1.0]))
-    array([0. , 0. , 0.5, 0. , 0.5])
-    """
+    """Return the law of a sum of as many independent numbers of the inner law as the outer law says."""
     if outer is ONE or np.array_equal(outer, ONE):
         return inner
     if np.array_equal(inner, ONE):
@@ -77,8 +71,6 @@ def thinned(here: Here, share: float) -> Here:
 def some_copies(law: FloatArray, share: float) -> FloatArray:
     """Return the law of how many of so many as a law says do what each does with a probability.
 
-    Examples
-    --------
     >>> some_copies(np.array([0.0, 0.0, 1.0]), 0.5).round(9)
     array([0.25, 0.5 , 0.25])
     """

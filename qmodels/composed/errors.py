@@ -25,8 +25,6 @@ LOADS = ((0.0, 0.4), (0.4, 0.6), (0.6, 0.78), (0.78, 0.95))
 def region_of(system: System) -> str:
     """Return the region of the error map in which a system lies.
 
-    Examples
-    --------
     >>> from qmodels.systems.composed.flow import Flow
     >>> from qmodels.systems.composed.steps import Visit
     >>> from qmodels.systems.laws.times import Exponential

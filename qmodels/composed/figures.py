@@ -13,54 +13,27 @@ from qmodels.composed.stalls import Stall, quantile_of
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Figures:
-    """What an answer says.
+    """What an answer says."""
 
-    Parameters
-    ----------
-    model : str
-        What found it.
-    metrics, latency_parts, intensity : mapping of str to float
-        As in `Answer`; ``intensity`` is that of traffic.
-    stable : bool
-        Whether all keeps up.
-    exact : bool
-        Whether the numbers are exact.
-    doubts : tuple of str
-        What speaks against it.
-    """
-
-    model: str
+    model: str  # what found it
+    # metrics, latency_parts, intensity: as in `Answer`; ``intensity`` is that of traffic.
     metrics: dict[str, float]
     latency_parts: dict[str, float]
     intensity: dict[str, float]
-    stable: bool = True
-    exact: bool = False
-    doubts: tuple[str, ...] = ()
+    stable: bool = True  # whether all keeps up
+    exact: bool = False  # whether the numbers are exact
+    doubts: tuple[str, ...] = ()  # what speaks against it
 
 
 @dataclass(frozen=True, kw_only=True)
 class FlowFigures:
-    """What becomes of the jobs of a flow.
+    """What becomes of the jobs of a flow."""
 
-    Parameters
-    ----------
-    latency : Span
-        Of a job that ends. [ns]
-    throughput : float
-        Jobs that end. [1/ns]
-    parts : mapping of str to float
-        Mean times that the latency is made of. [ns]
-    lost : float
-        Share of the jobs that are lost; NaN where none can be.
-    stall : Stall
-        Of the latency: a delay that few jobs have.
-    """
-
-    latency: Span
-    throughput: float
-    parts: Mapping[str, float] = field(default_factory=dict)
-    lost: float = float("nan")
-    stall: Stall = Stall()
+    latency: Span  # of a job that ends [ns]
+    throughput: float  # jobs that end [1/ns]
+    parts: Mapping[str, float] = field(default_factory=dict)  # mean times that the latency is made of [ns]
+    lost: float = float("nan")  # share of the jobs that are lost; NaN where none can be
+    stall: Stall = Stall()  # of the latency: a delay that few jobs have
 
 
 def flow_metrics(flows: Mapping[str, FlowFigures], visits: Mapping[str, float]) -> dict[str, float]:

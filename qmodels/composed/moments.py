@@ -66,13 +66,7 @@ NOTHING = Span(0.0, 0.0)
 
 
 def one_of(shares: Sequence[float], spans: Sequence[Span]) -> Span:
-    """Return the time that is one of several at random.
-
-    Examples
-    --------
-    >>> one_of([0.5, 0.5], [Span(1.0, 0.0), Span(3.0, 0.0)])
-    Span(mean=2.0, variance=1.0)
-    """
+    """Return the time that is one of several at random."""
     pairs = [(share, span) for share, span in zip(shares, spans, strict=True) if share > 0]
     if not all(span.finite for _, span in pairs):
         return Span(inf, inf)
@@ -83,8 +77,6 @@ def one_of(shares: Sequence[float], spans: Sequence[Span]) -> Span:
 def so_many(law: FloatArray, span: Span) -> Span:
     """Return the sum of so many independent times as a law of 0, 1, 2, ... says.
 
-    Examples
-    --------
     >>> so_many(np.array([0.0, 0.5, 0.0, 0.5]), Span(1.0, 2.0))
     Span(mean=2.0, variance=5.0)
     """
@@ -104,22 +96,10 @@ def moments_of(law: FloatArray) -> tuple[float, float]:
 def last_of(spans: Sequence[Span], counts: Sequence[float] | None = None) -> Span:
     r"""Return the largest of independent times.
 
-    Parameters
-    ----------
-    spans : sequence of Span
-        The times.
-    counts : sequence of float, optional
-        How many there are of each; one if left out.
+    ``counts``: how many there are of each; one if left out.
 
-    Notes
-    -----
     With gamma laws :math:`F_i` of the two moments each, :math:`E[M] = \int (1 - \prod F_i^{n_i})` and
     :math:`E[M^2] = \int 2t (1 - \prod F_i^{n_i})`. Exact for exponential times, Erlang ones and constants.
-
-    Examples
-    --------
-    >>> round(last_of([Span(1.0, 1.0), Span(1.0, 1.0)]).mean, 3)
-    1.5
     """
     powers = np.ones(len(spans)) if counts is None else np.asarray(counts, dtype=float)
     if not all(span.finite for span in spans):
@@ -143,13 +123,7 @@ def last_of_law(law: FloatArray, span: Span) -> Span:
 
 
 def last_of_row(count: int, apart: float, span: Span) -> Span:
-    """Return when the last of independent times ends that begin one after the other.
-
-    Examples
-    --------
-    >>> last_of_row(3, 2.0, Span(5.0, 0.0))
-    Span(mean=9.0, variance=0.0)
-    """
+    """Return when the last of independent times ends that begin one after the other."""
     starts = apart * np.arange(count)
     # Of many, those that begin late are the last.
     kept = starts[-_ROW:]

@@ -50,20 +50,11 @@ from qmodels.composed.times import (
 
 @dataclass(eq=False)
 class Held:
-    """How long a job holds tokens of a pool, times how many.
+    """How long a job holds tokens of a pool, times how many."""
 
-    Parameters
-    ----------
-    span : Span
-        Mean, and sum of the variances.
-    parts : dict of str to float
-        Mean times by part.
-    spreads : dict of str to float
-        Variances by part; what varies with several is theirs in proportion to their times.
-    """
-
-    span: Span = NOTHING
-    parts: dict[str, float] = field(default_factory=dict)
+    span: Span = NOTHING  # mean, and sum of the variances
+    parts: dict[str, float] = field(default_factory=dict)  # mean times by part
+    # Variances by part; what varies with several is theirs in proportion to their times.
     spreads: dict[str, float] = field(default_factory=dict)
 
     def add(self, span: Span, parts: Mapping[str, float], weight: float) -> None:
@@ -83,36 +74,21 @@ class Held:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Surroundings:
-    """What a walk needs to know.
+    """What a walk needs to know."""
 
-    Parameters
-    ----------
-    heard : Heard
-        What the parts answer.
-    within : mapping of str to Heard
-        The same for jobs that hold tokens of a pool, if it differs.
-    waits : mapping of int to Span
-        Waits for tokens, by the number of the take; none if left out.
-    turning : mapping of int to Span
-        What their tokens then need to turn to another use, if they do.
-    own : mapping of int to float
-        Load that a site brings to its part.
-    together : mapping of int to float
-        Of requests that come apart, as many as at once would wait for each other as much.
-    network : str
-        Name of the interconnect.
-    rows : mapping of int to (float, float)
-        Of each leg, how long a packet keeps its channel at the job's own place busy [ns], and how many
-        leave a node together.
-    """
-
-    heard: Heard
+    heard: Heard  # what the parts answer
+    # The same for jobs that hold tokens of a pool, if it differs.
     within: Mapping[str, Heard] = field(default_factory=dict)
+    # Waits for tokens, by the number of the take; none if left out.
     waits: Mapping[int, Span] = field(default_factory=dict)
+    # What their tokens then need to turn to another use, if they do.
     turning: Mapping[int, Span] = field(default_factory=dict)
-    own: Mapping[int, float] = field(default_factory=dict)
+    own: Mapping[int, float] = field(default_factory=dict)  # load that a site brings to its part
+    # Of requests that come apart, as many as at once would wait for each other as much.
     together: Mapping[int, float] = field(default_factory=dict)
-    network: str = ""
+    network: str = ""  # name of the interconnect
+    # Of each leg, how long a packet keeps its channel at the job's own place busy [ns], and how many leave a
+    # node together.
     rows: Mapping[int, tuple[float, float]] = field(default_factory=dict)
 
 

@@ -15,72 +15,35 @@ ONE = np.array([0.0, 1.0])
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Leg:
-    """Packets of one kind that a job sends through the interconnect.
+    """Packets of one kind that a job sends through the interconnect."""
 
-    Parameters
-    ----------
-    flow : str
-        The flow.
-    packets : float
-        Packets of a job, those among them that need not travel included.
-    sources, targets : array of int
-        Pairs of different nodes.
-    shares : array of float
-        Share of the packets of each pair; what is missing to 1 does not travel.
-    bytes : int
-        Payload. [bytes]
-    together : float
-        Packets that leave a node at the same time as one of these, itself included, mean.
-    """
-
-    flow: str
-    packets: float
+    flow: str  # the flow
+    packets: float  # packets of a job, those among them that need not travel included
+    # sources, targets: pairs of different nodes.
     sources: IntArray
     targets: IntArray
-    shares: FloatArray
-    bytes: int
-    together: float = 1.0
+    shares: FloatArray  # share of the packets of each pair; what is missing to 1 does not travel
+    bytes: int  # payload [bytes]
+    together: float = 1.0  # packets that leave a node at the same time as one of these, itself included, mean
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Site:
-    """Where a program asks a part: a step at its place in the program.
+    """Where a program asks a part: a step at its place in the program."""
 
-    Parameters
-    ----------
-    number : int
-        Its place among all sites.
-    flow, part : str
-        Who asks whom.
-    step : object
-        The step.
-    visits : float
-        Issues of a job, mean.
-    batch : array of float
-        Probabilities of 0, 1, 2, ... requests an issue.
-    write : bool
-        Whether the requests write.
-    bytes : int
-        Payload of a request. [bytes]
-    sources : array of float
-        Share of the issues from each node; empty if the part is not placed.
-    own : bool
-        Whether a job always asks the copy at its own place.
-    copies : array of float
-        Of requests that copies of a job issued together and that have come apart since: the law of their
-        number; that of one otherwise.
-    """
-
-    number: int
+    number: int  # its place among all sites
+    # flow, part: who asks whom.
     flow: str
     part: str
-    step: Any
-    visits: float
-    batch: FloatArray
-    write: bool
-    bytes: int
-    sources: FloatArray
-    own: bool
+    step: Any  # the step
+    visits: float  # issues of a job, mean
+    batch: FloatArray  # probabilities of 0, 1, 2, ... requests an issue
+    write: bool  # whether the requests write
+    bytes: int  # payload of a request [bytes]
+    sources: FloatArray  # share of the issues from each node; empty if the part is not placed
+    own: bool  # whether a job always asks the copy at its own place
+    # Of requests that copies of a job issued together and that have come apart since: the law of their
+    # number; that of one otherwise.
     copies: FloatArray = field(default_factory=lambda: ONE)
 
 
@@ -168,24 +131,12 @@ Node: TypeAlias = "Ask | Travel | Delay | Take | Give | Series | Choice | Togeth
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plan:
-    """All flows of a system as the model walks them.
+    """All flows of a system as the model walks them."""
 
-    Parameters
-    ----------
-    roots : mapping of str to Node
-        Program of each flow.
-    sites : tuple of Site
-        Where programs ask parts, by number.
-    takes : tuple of Site
-        Where programs take tokens, numbered of their own.
-    legs : tuple of Leg
-        Packets.
-    """
-
-    roots: dict[str, Node]
-    sites: tuple[Site, ...]
-    takes: tuple[Site, ...]
-    legs: tuple[Leg, ...]
+    roots: dict[str, Node]  # program of each flow
+    sites: tuple[Site, ...]  # where programs ask parts, by number
+    takes: tuple[Site, ...]  # where programs take tokens, numbered of their own
+    legs: tuple[Leg, ...]  # packets
 
     def parts(self, network: str) -> tuple[str, ...]:
         """Return the parts that are asked, the interconnect among them."""

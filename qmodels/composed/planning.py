@@ -61,12 +61,7 @@ def window_of(flow: str) -> str:
 def plan_of(system: System, shares: Mapping[str, LookupShares]) -> Plan:
     """Return the plan of a system.
 
-    Parameters
-    ----------
-    system : System
-        The system.
-    shares : mapping of str to LookupShares
-        Of each cache, where look-ups find their line.
+    ``shares``: of each cache, where look-ups find their line.
     """
     planner = _Planner(system, shares)
     roots = {flow.name: planner.flow(flow) for flow in system.flows}

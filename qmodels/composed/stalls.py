@@ -18,21 +18,11 @@ _STEPS = 8
 
 @dataclass(frozen=True)
 class Stall:
-    """A delay that happens or not, evenly spread up to twice its mean.
+    """A delay that happens or not, evenly spread up to twice its mean."""
 
-    Parameters
-    ----------
-    probability : float
-        That it happens.
-    mean : float
-        Of the delay where it does. [ns]
-    every : float
-        Time from one to the next, where all that come meanwhile are delayed alike. [ns]
-    """
-
-    probability: float = 0.0
-    mean: float = 0.0
-    every: float = inf
+    probability: float = 0.0  # that it happens
+    mean: float = 0.0  # of the delay where it does [ns]
+    every: float = inf  # time from one to the next, where all that come meanwhile are delayed alike [ns]
 
     @property
     def variance(self) -> float:
@@ -41,13 +31,7 @@ class Stall:
 
 
 def after_another(stalls: Sequence[Stall], count: float = 1.0) -> Stall:
-    """Return the delay of independent ones, all of them so often, as if at most one happened.
-
-    Examples
-    --------
-    >>> after_another([Stall(0.1, 3.0), Stall(0.1, 5.0)])
-    Stall(probability=0.18999999999999995, mean=4.210526315789475, every=inf)
-    """
+    """Return the delay of independent ones, all of them so often, as if at most one happened."""
     used = [stall for stall in stalls if stall.probability > 0]
     if len(used) == 1 and count == 1:
         return used[0]
@@ -64,13 +48,7 @@ def one_stall(shares: Sequence[float], stalls: Sequence[Stall]) -> Stall:
 
 
 def quantile_of(mixture: Sequence[tuple[float, Span, Stall]], p: float) -> float:
-    """Return the quantile of a time that is one of several, each a sum of a gamma law and a delay.
-
-    Examples
-    --------
-    >>> round(quantile_of([(0.5, Span(1.0, 1.0), Stall()), (0.5, Span(1.0, 1.0), Stall())], 0.99), 4)
-    4.6052
-    """
+    """Return the quantile of a time that is one of several, each a sum of a gamma law and a delay."""
     parts = [part for share, span, stall in mixture for part in _plain(share, span, stall)]
     ends = [span.quantile(p) + later for _, span, later in parts]
     if not ends or not np.isfinite(ends).all() or min(ends) == max(ends):

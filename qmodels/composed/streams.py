@@ -17,41 +17,19 @@ NAN = float("nan")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Stream:
-    """Requests of one step of one flow to one part.
+    """Requests of one step of one flow to one part."""
 
-    Parameters
-    ----------
-    flow : str
-        The flow's name.
-    step : object
-        The step of its program.
-    rate : float
-        Issues of a batch of requests, to all copies of the part together. [1/ns]
-    batch : array of float
-        Probabilities of 0, 1, 2, ... requests that are issued at once.
-    scv : float
-        Squared coefficient of variation of the times between issues.
-    write : bool
-        Whether the requests write.
-    bytes : int
-        Payload of a request. [bytes]
-    sources : array of float
-        Share of the issues that come from each node of the interconnect; empty if the part is not placed.
-    peak : float
-        Rate in a burst of the stream over its mean rate; 1 if its bursts are not known.
-    trials : array of float
-        Of an allocation: probabilities that 0, 1, 2, ... head blocks are rejected before one is taken.
-    """
-
-    flow: str
-    step: Any
-    rate: float
-    batch: FloatArray
-    scv: float
-    write: bool
-    bytes: int
+    flow: str  # the flow's name
+    step: Any  # the step of its program
+    rate: float  # issues of a batch of requests, to all copies of the part together [1/ns]
+    batch: FloatArray  # probabilities of 0, 1, 2, ... requests that are issued at once
+    scv: float  # squared coefficient of variation of the times between issues
+    write: bool  # whether the requests write
+    bytes: int  # payload of a request [bytes]
+    # Share of the issues that come from each node of the interconnect; empty if the part is not placed.
     sources: FloatArray
-    peak: float = 1.0
+    peak: float = 1.0  # rate in a burst of the stream over its mean rate; 1 if its bursts are not known
+    # Of an allocation: probabilities that 0, 1, 2, ... head blocks are rejected before one is taken.
     trials: FloatArray = field(default_factory=lambda: np.ones(1))
 
     @property
@@ -67,37 +45,25 @@ class Stream:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Response:
-    """What a part answers to one stream.
+    """What a part answers to one stream."""
 
-    Parameters
-    ----------
-    mean, variance : float
-        Of the time of one request at the part; ``inf`` if it cannot keep up. [ns, ns2]
-    last_mean, last_variance : float
-        Of the time from an issue until the last request of its batch is done. [ns, ns2]
-    departure_scv : float
-        Squared coefficient of variation of the times between the ends of issues.
-    lost : float
-        Probability that a request finds no place and is lost.
-    stall : Stall
-        Of the time of a request: a delay that few have.
-    alone_mean, alone_last : float
-        As ``mean`` and ``last_mean`` for a request that meets no other but finds the part as these leave it,
-        such as rows of a memory that are open; NaN where it finds it as an idle one. [ns]
-    paused, alone_paused, pause : float
-        Of the first and the last two means, what requests that come at random wait for a part that stands
-        still now and then, and behind others that did; and how long it then does. [ns]
-    """
-
+    # mean, variance: of the time of one request at the part; ``inf`` if it cannot keep up [ns, ns2].
     mean: float
     variance: float
+    # last_mean, last_variance: of the time from an issue until the last request of its batch is done [ns,
+    # ns2].
     last_mean: float
     last_variance: float
-    departure_scv: float
-    lost: float = 0.0
-    stall: Stall = Stall()
+    departure_scv: float  # squared coefficient of variation of the times between the ends of issues
+    lost: float = 0.0  # probability that a request finds no place and is lost
+    stall: Stall = Stall()  # of the time of a request: a delay that few have
+    # alone_mean, alone_last: as ``mean`` and ``last_mean`` for a request that meets no other but finds the
+    # part as these leave it, such as rows of a memory that are open; NaN where it finds it as an idle one
+    # [ns].
     alone_mean: float = NAN
     alone_last: float = NAN
+    # paused, alone_paused, pause: of the first and the last two means, what requests that come at random wait
+    # for a part that stands still now and then, and behind others that did; and how long it then does [ns].
     paused: float = 0.0
     alone_paused: float = 0.0
     pause: float = 0.0
@@ -130,49 +96,28 @@ class PartAnswer:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LookupShares:
-    """Where independent look-ups find their line.
+    """Where independent look-ups find their line."""
 
-    Parameters
-    ----------
-    private, hit, miss : float
-        Shares found in a private level, in the shared level, and nowhere.
-    slices : array of float
-        Share of the look-ups that get past the private levels by the slice they go to.
-    levels : tuple of float
-        Shares found in each private level.
-    """
-
+    # private, hit, miss: shares found in a private level, in the shared level, and nowhere.
     private: float
     hit: float
     miss: float
-    slices: FloatArray
-    levels: tuple[float, ...]
+    slices: FloatArray  # share of the look-ups that get past the private levels by the slice they go to
+    levels: tuple[float, ...]  # shares found in each private level
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PacketStreams:
-    """Packets from nodes of the interconnect to others: an entry of each array is a stream.
+    """Packets from nodes of the interconnect to others: an entry of each array is a stream."""
 
-    Parameters
-    ----------
-    source, target : array of int
-        The nodes, different ones.
-    rate : array of float
-        Packets. [1/ns]
-    flits : array of int
-        Size of a packet, its header included. [flits]
-    together : array or float
-        Packets that come to the source at the same time as one of these, itself included, mean.
-    scv : array or float
-        Squared coefficient of variation of the times between such arrivals.
-    """
-
+    # source, target: the nodes, different ones.
     source: IntArray
     target: IntArray
-    rate: FloatArray
-    flits: IntArray
+    rate: FloatArray  # packets [1/ns]
+    flits: IntArray  # size of a packet, its header included [flits]
+    # Packets that come to the source at the same time as one of these, itself included, mean.
     together: FloatArray | float = 1.0
-    scv: FloatArray | float = 1.0
+    scv: FloatArray | float = 1.0  # squared coefficient of variation of the times between such arrivals
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -21,30 +21,17 @@ _OFTEN = 5 / 12
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Passage:
-    """What a program takes.
+    """What a program takes."""
 
-    Parameters
-    ----------
-    span : Span
-        Its time, what is not counted included. [ns]
-    uncounted : Span
-        What of it is not counted.
-    parts : mapping of str to float
-        Mean times by part, which sum up to what is counted.
-    busy : float
-        Load that jobs of the program itself bring where it spends its time, mean over that time.
-    stall : Stall
-        Of its time, a delay that few have.
-    spent : mapping of str to float, optional
-        As ``parts``, what is not counted included, with branches that join by the parts of these; as
-        ``parts`` if left out.
-    """
-
-    span: Span
-    uncounted: Span = NOTHING
+    span: Span  # its time, what is not counted included [ns]
+    uncounted: Span = NOTHING  # what of it is not counted
+    # Mean times by part, which sum up to what is counted.
     parts: Mapping[str, float] = field(default_factory=dict)
+    # Load that jobs of the program itself bring where it spends its time, mean over that time.
     busy: float = 0.0
-    stall: Stall = Stall()
+    stall: Stall = Stall()  # of its time, a delay that few have
+    # As ``parts``, what is not counted included, with branches that join by the parts of these; as ``parts``
+    # if left out.
     spent: Mapping[str, float] | None = None
 
     @property
@@ -64,15 +51,8 @@ class Passage:
 def association(count: float, load: float) -> float:
     r"""Return how much of the wait for the last of independent branches is left where they begin together.
 
-    Parameters
-    ----------
-    count : float
-        Branches.
-    load : float
-        Load that they bring themselves to where they go.
+    ``load``: load that they bring themselves to where they go.
 
-    Notes
-    -----
     From the formula of Nelson and Tantawi for a fork to k exponential single servers, the excess of the
     last over one branch, :math:`H_k - 1` if they were independent, is less by
     :math:`\rho\,a_k`, :math:`a_2 = 1/4`, :math:`a_k \to 5/12`. Approximation.

@@ -18,21 +18,12 @@ FULL = 1 - 1e-6
 
 @dataclass(frozen=True)
 class Passing:
-    """A stream on its way.
+    """A stream on its way."""
 
-    Parameters
-    ----------
-    scv : float
-        Squared coefficient of variation of the times between its jobs.
-    lasting : float or None
-        The same in the long run, which no part on the way changes; None of jobs that go round.
-    memory : float
-        How long the slowest part on the way remembers. [ns]
-    """
-
-    scv: float
+    scv: float  # squared coefficient of variation of the times between its jobs
+    # The same in the long run, which no part on the way changes; None of jobs that go round.
     lasting: float | None
-    memory: float = 0.0
+    memory: float = 0.0  # how long the slowest part on the way remembers [ns]
 
     def split(self, share: float) -> Passing:
         """Return a share of the stream at random."""
@@ -136,20 +127,10 @@ class Variability:
 def passed_on(time: float) -> float:
     r"""Return how much of the dispersion of its arrivals the departures of a queue have.
 
-    Parameters
-    ----------
-    time : float
-        Over which it is looked at, in units of the queue's memory.
+    ``time``: over which it is looked at, in units of the queue's memory.
 
-    Notes
-    -----
     :math:`w^*(t) = 1 - (1 - c^*(t)) / 2t`, where :math:`c^*` is the correlation of reflected Brownian motion,
     :math:`2 (1 - 2t - t^2) \Phi^c(\sqrt t) + 2 \sqrt t (1 + t) \phi(\sqrt t)`.
-
-    Examples
-    --------
-    >>> [round(passed_on(t), 3) for t in (1e-6, 0.1, 1.0, 10.0, 1e6)]
-    [0.001, 0.29, 0.667, 0.95, 1.0]
     """
     if time <= 1e-8:
         return 0.0

@@ -12,13 +12,6 @@ if TYPE_CHECKING:
     from qmodels.systems.memory.memory_map import InterleavedRegion, MemoryMap
     from qmodels.systems.memory.numa import NumaMachine
 
-__all__ = [
-    "DramSystem",
-    "InterleavedRegion",
-    "MemoryMap",
-    "NumaMachine",
-    "RandomBlocks",
-    "StridedBlocks",
-]
+__all__ = ["DramSystem", "InterleavedRegion", "MemoryMap", "NumaMachine", "RandomBlocks", "StridedBlocks"]
 
 __getattr__, __dir__ = attached(__name__, __file__, __all__)

@@ -35,17 +35,8 @@ def busy_times(table: PathTable, router: Router, flits: Integers) -> tuple[Float
 
     The sum of both is how long the packet keeps the slowest channel of its path.
 
-    Parameters
-    ----------
-    table : PathTable
-        Channels and paths.
-    router : Router
-        The routers.
-    flits : array
-        Flits of the packet of each flow.
+    ``flits``: flits of the packet of each flow.
 
-    Notes
-    -----
     Let flit *k* start on channel *j* of the path at :math:`s_j(k)`. A channel takes :math:`w_j` cycles
     per flit, a head :math:`d_j` until it can start on the next one, and the place of a flit in one of the
     *B* slots behind the channel is free again :math:`r_j` after the flit has left it:
@@ -62,8 +53,6 @@ def busy_times(table: PathTable, router: Router, flits: Integers) -> tuple[Float
 
     exactly.
 
-    Examples
-    --------
     >>> from qmodels.systems.noc.spec import Noc
     >>> from qmodels.systems.noc.patterns import uniform
     >>> from qmodels.systems.noc.topologies import mesh

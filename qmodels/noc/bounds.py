@@ -18,28 +18,11 @@ ENDLESS = 1e15
 def latency_bounds(noc: Noc, *, burst_packets: float = 1.0) -> FloatArray:
     r"""Return upper bounds of the packet latency of each flow.
 
-    Parameters
-    ----------
-    noc : Noc
-        The network; one injection rate.
-    burst_packets : float
-        Every flow sends at most this many packets at once and its mean rate beyond that: at most
-        :math:`b + rt` flits in any :math:`t` cycles.
+    ``burst_packets``: every flow sends at most this many packets at once and its mean rate beyond that: at
+    most :math:`b + rt` flits in any :math:`t` cycles. Returns in the order of ``noc.flow_table()``; ``inf``
+    where nothing is guaranteed: for flows that are no circuits without the arbitration "priority" or where
+    packets may deadlock, and on channels that more urgent flows fill [cycles].
 
-    Returns
-    -------
-    array
-        In the order of ``noc.flow_table()``; ``inf`` where nothing is guaranteed: for flows that are
-        no circuits without the arbitration "priority" or where packets may deadlock, and on channels
-        that more urgent flows fill. [cycles]
-
-    Raises
-    ------
-    ValueError
-        If the injection rate is an array, or ``burst_packets`` below 1.
-
-    Notes
-    -----
     A flow has a channel of rate :math:`R_c` for itself, less the flows that may go first: circuits
     before priorities, and those of its own level. That leaves a rate-latency server [1]_ of rate
     :math:`R_c - \sum r_i` and latency :math:`(\sum b_i + l)/(R_c - \sum r_i)`, with :math:`l` the
@@ -56,17 +39,6 @@ def latency_bounds(noc: Noc, *, burst_packets: float = 1.0) -> FloatArray:
     References
     ----------
     .. [1] J.-Y. Le Boudec and P. Thiran, *Network Calculus*, Springer, 2001, ch. 1 (recalled).
-
-    Examples
-    --------
-    >>> from qmodels.systems.noc.patterns import uniform
-    >>> from qmodels.systems.noc.router import QosRule
-    >>> from qmodels.systems.noc.topologies import mesh
-    >>> noc = Noc(topology=mesh(3, 3), traffic=uniform(nodes=9), flits_per_packet=4, injection_rate=0.05,
-    ...           qos=(QosRule(source=0, target=8, circuit=True),))
-    >>> bounds = latency_bounds(noc)
-    >>> float(bounds[7]), int(np.isinf(bounds).sum())
-    (20.0, 71)
     """
     checks.at_least("burst_packets", burst_packets, 1.0)
     if np.ndim(noc.injection_rate):

@@ -29,43 +29,20 @@ class ClosedLoop(Answer):
 
     Of the latency, ``alone`` is what a transaction takes that meets no other. Stations are the channels of
     network interfaces and the memory controllers.
-
-    Parameters
-    ----------
-    upper_bound : float
-        No closed loop with these times has a higher transaction rate. [1/ns]
-    deadlock : tuple of str
-        Virtual channels in which packets may wait for each other in a circle, empty without one. With
-        one, several transactions end in a deadlock sooner or later: the rate is 0, the latency ``inf``.
     """
 
-    upper_bound: float = np.inf
+    upper_bound: float = np.inf  # no closed loop with these times has a higher transaction rate [1/ns]
+    # Virtual channels in which packets may wait for each other in a circle, empty without one. With one,
+    # several transactions end in a deadlock sooner or later: the rate is 0, the latency ``inf``.
     deadlock: tuple[str, ...] = ()
 
 
 def closed_loop(noc: Noc) -> ClosedLoop:
     r"""Return throughput and latency of a network whose traffic is `Transactions`.
 
-    Parameters
-    ----------
-    noc : Noc
-        A network with closed loops.
+    Returns a closed loop is never overloaded; routes on which packets may wait for each other in a circle are
+    named in ``deadlock``.
 
-    Returns
-    -------
-    ClosedLoop
-        A closed loop is never overloaded; routes on which packets may wait for each other in a circle
-        are named in ``deadlock``.
-
-    Raises
-    ------
-    ValueError
-        If the traffic is not `Transactions`.
-    RuntimeError
-        If the iteration does not settle.
-
-    Notes
-    -----
     The stations of the closed network are the ejection channel, the controller and the injection
     channel of every memory node, and those of the initiators where these have several transactions
     under way; a packet holds a channel for as many cycles as it has flits. Thinking, the fixed
@@ -96,17 +73,6 @@ def closed_loop(noc: Noc) -> ClosedLoop:
     .. [1] K. M. Chandy, D. Neuse, "Linearizer: a heuristic algorithm for queueing network models of
        computing systems", *Communications of the ACM* 25(2), 1982.
     .. [2] H. D. Friedman, "Reduction methods for tandem queuing systems", *Operations Research* 13(1), 1965.
-
-    Examples
-    --------
-    Seven engines on a Spidergon of 16 nodes share two memory channels:
-
-    >>> from qmodels.systems.noc.memory import transactions
-    >>> from qmodels.systems.noc.topologies import spidergon
-    >>> dma = transactions(initiators=range(7), channels=[8, 9], think_cycles=60, latency_cycles=30)
-    >>> loop = closed_loop(Noc(topology=spidergon(16), traffic=dma))
-    >>> round(loop.transaction_latency), loop.bottleneck
-    (71, 'eject 8')
     """
     traffic = noc.traffic
     if not isinstance(traffic, Transactions):
@@ -131,11 +97,7 @@ def closed_loop(noc: Noc) -> ClosedLoop:
     # A station serves the flits that pass anyway: the delays hold only the rest of the way.
     rate, wait, waits = _settled(noc, table, ends, idle - float(demand.sum()), bound)
     latency = population / rate - think
-    parts = {
-        "alone": alone,
-        "waiting in the network": wait,
-        "waiting at the ends": latency - alone - wait,
-    }
+    parts = {"alone": alone, "waiting in the network": wait, "waiting at the ends": latency - alone - wait}
     packet = _packet_times(
         ends.names, waits, float(zero_load @ per_transaction) + wait, float(per_transaction.sum())
     )

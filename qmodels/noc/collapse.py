@@ -43,23 +43,15 @@ permutations, which jam less or not at all (up to 52 % too low)."""
 
 
 class Ring(NamedTuple):
-    """What decides how well the rings of a network carry their packets when buffers fill.
+    """What decides how well the rings of a network carry their packets when buffers fill."""
 
-    Parameters
-    ----------
-    load : float
-        Flits per cycle that a flit finds on its links of the rings, itself included, at load 1.
-    alone : float
-        Cycles from flit to flit when credits come late: those of the credit loop for each place in the
-        buffers of a class, at least 1. [cycles]
-    factors : array
-        Inputs of a router that want the same link, less one, taken for two where streams of two sources
-        and more share it; virtual channels of a class; buffer over the credit loop; flits of a packet;
-        links of the rings that it passes, as a flit on a ring finds it. In the order of `RingLaw`.
-    """
-
-    load: float
+    load: float  # flits per cycle that a flit finds on its links of the rings, itself included, at load 1
+    # Cycles from flit to flit when credits come late: those of the credit loop for each place in the buffers
+    # of a class, at least 1 [cycles].
     alone: float
+    # Inputs of a router that want the same link, less one, taken for two where streams of two sources and
+    # more share it; virtual channels of a class; buffer over the credit loop; flits of a packet; links of the
+    # rings that it passes, as a flit on a ring finds it. In the order of `RingLaw`.
     factors: FloatArray
 
     def highest(self, law: RingLaw) -> float:
@@ -97,15 +89,9 @@ def find_rings(turns: Turns) -> Ring | None:
 def jam_loads(turns: Turns, kind: str) -> tuple[float, float]:
     r"""Return the loads at which a network collapses and that it carries once jammed.
 
-    Parameters
-    ----------
-    turns : Turns
-        The network at load 1.
-    kind : str
-        Of the topology. Loads of kinds that are not in `RINGS` are ``inf``.
+    ``turns``: the network at load 1; ``kind``: of the topology. Loads of kinds that are not in `RINGS` are
+    ``inf``.
 
-    Notes
-    -----
     Rings have two states: packets meet little, or a jam, once begun, keeps itself alive, because each
     packet that leaves it lets others in from the sides which have farther to go. The uncongested state
     ends where a link is busy all the time. Of all that was simulated one law holds for the load

@@ -62,21 +62,9 @@ def delay_quantiles(
 ) -> FloatArray:
     """Return a quantile of the latency, of each flow or of a mixture of all flows.
 
-    Parameters
-    ----------
-    waits : Waits
-        Mean waits in the network.
-    source_delay : array
-        Mean wait of each flow in its source queue, shape (loads, flows). [cycles]
-    part : array or None
-        Parts of the flows in the mixture; without them each flow has its own quantile.
-    probability : float
-        Of the quantile.
-
-    Returns
-    -------
-    array
-        Of shape (loads, flows), or (loads,) for a mixture. [cycles]
+    ``waits``: mean waits in the network; ``source_delay``: mean wait of each flow in its source queue, shape
+    (loads, flows) [cycles]; ``part``: parts of the flows in the mixture; without them each flow has its own
+    quantile. Returns of shape (loads, flows), or (loads,) for a mixture [cycles].
     """
     from scipy.special import gammainc, gammaincinv
 

@@ -45,20 +45,10 @@ def packets_of(noc: Noc) -> str:
 def measured_errors(noc: Noc, loads: FloatArray) -> dict[str, MeasuredError]:
     """Return errors at parts of the saturation rate, by metric and linear interpolation.
 
-    Parameters
-    ----------
-    noc : Noc
-        The network; nothing is returned for a kind of topology that was not measured.
-    loads : array
-        Injection rates divided by the model's saturation rate. They are taken for parts of the rate at
-        which the first networks of the family saturated in simulations, and beyond the last that was
-        measured for that one.
-
-    Returns
-    -------
-    dict of str to MeasuredError
-        Of the packet latency they are those of the kind of topology, otherwise and with bursts or
-        priorities those of all networks that were measured.
+    ``loads``: injection rates divided by the model's saturation rate. They are taken for parts of the rate at
+    which the first networks of the family saturated in simulations, and beyond the last that was measured for
+    that one. Returns of the packet latency they are those of the kind of topology, otherwise and with bursts
+    or priorities those of all networks that were measured.
     """
     family, packets = noc.topology.kind, packets_of(noc)
     if family not in reach():

@@ -20,32 +20,22 @@ _PARTS = ("computing", "software", "network", "waiting", "contention")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Course:
-    """When everything happens.
+    """When everything happens."""
 
-    Parameters
-    ----------
-    finish : tuple of float
-        When each process ends. [cycles]
-    computing, software, network, waiting : tuple of float
-        Where its time goes: computing steps; library code; packets under way and the wait for
-        switches; waiting for messages of others. [cycles]
-    contention : tuple of float
-        Part of ``network`` that would not be there if a process were alone. [cycles]
-    messages : tuple of tuple
-        (source, target, words, beginning, arrival) of every message and notification, whose words
-        are -1, in the order of arrival.
-    crowding : float
-        Most that was ever asked of a channel at once: the sum of what the transfers over it would load
-        it with alone. Above 1 it is full. [1]
-    """
-
-    finish: tuple[float, ...]
+    finish: tuple[float, ...]  # when each process ends [cycles]
+    # computing, software, network, waiting: where its time goes: computing steps; library code; packets under
+    # way and the wait for switches; waiting for messages of others [cycles].
     computing: tuple[float, ...]
     software: tuple[float, ...]
     network: tuple[float, ...]
     waiting: tuple[float, ...]
+    # Part of ``network`` that would not be there if a process were alone [cycles].
     contention: tuple[float, ...]
+    # (source, target, words, beginning, arrival) of every message and notification, whose words are -1, in
+    # the order of arrival.
     messages: tuple[tuple[int, int, int, float, float], ...]
+    # Most that was ever asked of a channel at once: the sum of what the transfers over it would load it with
+    # alone. Above 1 it is full [1].
     crowding: float
 
 
@@ -71,15 +61,8 @@ class _Process:
 def course(program: MessageProgram, paths: Mapping[tuple[int, int], MessagePath]) -> Course:
     """Return when everything in a program happens.
 
-    Parameters
-    ----------
-    program : MessageProgram
-        The program.
-    paths : mapping
-        Path between each pair of processes that exchange something.
+    ``paths``: path between each pair of processes that exchange something.
 
-    Notes
-    -----
     A fluid model: between two events (a message arrives, a delay ends) every transfer advances at
     the rate that `qmodels.noc.message_rates.transfer_rates` gives those that are under way; the next
     event is the first to come. So a program takes about as many evaluations as it passes messages.

@@ -13,29 +13,14 @@ from qmodels.systems.programs.messaging import MessageProgram
 
 @dataclass(frozen=True, kw_only=True)
 class MessagePath:
-    """A path through the network.
+    """A path through the network."""
 
-    Parameters
-    ----------
-    channels : tuple of int
-        Injection, links and ejection.
-    head : float
-        Time of a head from the source to the sink, without the cycle it is sent in. [cycles]
-    response : float
-        Time of a response, which meets no other traffic. [cycles]
-    cycles_per_flit : float
-        Of the narrowest channel.
-    buffer_flits : int
-        Buffer of the routers. [flits]
-    late_cycles : float
-        Cycles by which a packet longer than a buffer waits for credits, each time it has filled one.
-    """
-
-    channels: tuple[int, ...]
-    head: float
-    response: float
-    cycles_per_flit: float
-    buffer_flits: int
+    channels: tuple[int, ...]  # injection, links and ejection
+    head: float  # time of a head from the source to the sink, without the cycle it is sent in [cycles]
+    response: float  # time of a response, which meets no other traffic [cycles]
+    cycles_per_flit: float  # of the narrowest channel
+    buffer_flits: int  # buffer of the routers [flits]
+    # Cycles by which a packet longer than a buffer waits for credits, each time it has filled one.
     late_cycles: float
 
     def occupancy(self, flits: int) -> float:

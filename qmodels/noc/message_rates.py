@@ -35,47 +35,23 @@ LAW = kept(TransferLaw, "noc.transfers")
 
 @dataclass(frozen=True, kw_only=True)
 class Transfer:
-    """A process that sends one packet after the other to another.
+    """A process that sends one packet after the other to another."""
 
-    Parameters
-    ----------
-    path : tuple of int
-        Channels on the way, injection first and ejection last.
-    flits : float
-        Time a packet holds a channel. [cycles]
-    cycles : float
-        From one packet to the next where nobody else sends: software, way there and response. [cycles]
-    priority : int
-        0 is served first.
-    circuit : bool
-        Whether it passes all that is not in a circuit.
-    """
-
-    path: tuple[int, ...]
-    flits: float
+    path: tuple[int, ...]  # channels on the way, injection first and ejection last
+    flits: float  # time a packet holds a channel [cycles]
+    # From one packet to the next where nobody else sends: software, way there and response [cycles].
     cycles: float
-    priority: int = 7
-    circuit: bool = False
+    priority: int = 7  # 0 is served first
+    circuit: bool = False  # whether it passes all that is not in a circuit
 
 
 def transfer_rates(transfers: Sequence[Transfer], *, buffer_flits: float = 8.0) -> FloatArray:
     r"""Return at what rate each of some simultaneous transfers advances.
 
-    Parameters
-    ----------
-    transfers : sequence of Transfer
-        Those under way, each with at most one packet in the network.
-    buffer_flits : float
-        Buffers of a channel, all its virtual channels together. [flits]
+    ``transfers``: those under way, each with at most one packet in the network; ``buffer_flits``: buffers of
+    a channel, all its virtual channels together [flits]. Returns rates; 0 for a transfer that gets nothing
+    because higher priorities fill a channel [packets/cycle].
 
-    Returns
-    -------
-    array
-        Rates; 0 for a transfer that gets nothing because higher priorities fill a channel.
-        [packets/cycle]
-
-    Notes
-    -----
     A transfer with a packet time :math:`u` and a wait :math:`w` advances at :math:`x = 1/(u + w)`
     while no channel is full. It waits for what is left of the packets of others on common channels,
     :math:`(1 + \rho/2) \sum_k x_k L_k^2 / 2` with their load :math:`\rho = \sum_k x_k L_k`, and
@@ -98,15 +74,6 @@ def transfer_rates(transfers: Sequence[Transfer], *, buffer_flits: float = 8.0) 
     References
     ----------
     .. [1] D. Bertsekas, R. Gallager, *Data Networks*, 2nd edition, Prentice Hall, 1992, sec. 6.5.2.
-
-    Examples
-    --------
-    Six nodes send to one; three of them share what comes through another switch.
-
-    >>> near, far = [(0, 9), (1, 9), (2, 9)], [(3, 8, 9), (4, 8, 9), (5, 8, 9)]
-    >>> rates = transfer_rates([Transfer(path=p, flits=4, cycles=10) for p in near + far])
-    >>> (rates * 4).round(2).tolist(), round(float(sum(rates) * 4), 2)
-    ([0.25, 0.25, 0.25, 0.08, 0.08, 0.08], 1.0)
     """
     return _Division(transfers, float(buffer_flits)).rates()
 
@@ -212,13 +179,7 @@ class _Division:
 
 
 def even_parts(wanted: Sequence[float], room: float) -> list[float]:
-    """Return what each gets of some room: an even part, or what it wants if that is less.
-
-    Examples
-    --------
-    >>> even_parts([0.1, 0.9, 0.9], 1.0)
-    [0.1, 0.45, 0.45]
-    """
+    """Return what each gets of some room: an even part, or what it wants if that is less."""
     parts = [0.0] * len(wanted)
     order = sorted(range(len(wanted)), key=lambda k: wanted[k])
     for done, k in enumerate(order):

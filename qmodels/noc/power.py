@@ -100,43 +100,15 @@ class PowerFit:
 def router_power(noc: Noc, parameters: PowerParameters, *, rate: float | None = None) -> RouterPower:
     r"""Return the power of a network's routers at a rate that it sustains.
 
-    Parameters
-    ----------
-    noc : Noc
-        The network.
-    parameters : PowerParameters
-        From `calibrate_power`, or a technology.
-    rate : float, optional
-        Transactions of all initiators, for closed loops. [transactions/cycle] Left out it is the
-        injection rate of the network.
+    ``parameters``: from `calibrate_power`, or a technology; ``rate``: transactions of all initiators, for
+    closed loops. [transactions/cycle] Left out it is the injection rate of the network.
 
-    Returns
-    -------
-    RouterPower
-
-    Raises
-    ------
-    ValueError
-        If the rate of closed loops is left out, or one is given for open traffic.
-
-    Notes
-    -----
     .. math:: P = p_w \sum_{ports} 8w + p_b \sum_{ports} V B \, 8w + e\, f \sum_{channels} 8 w \phi_c
 
     with link width *w* [bytes], *V* virtual channels of *B* flits, clock *f* and :math:`\phi_c` flits
     per cycle on every link and ejection channel. Ports are the inputs of routers. A flit costs the
     same however many of its bits are used. Linear in the parameters; what it leaves out, such as
     the arbiters and the activity of the data, is in them on average.
-
-    Examples
-    --------
-    >>> technology = PowerParameters(width_mw=0.05, buffer_mw=0.001, hop_pj=0.3)
-    >>> router_power(Noc(injection_rate=0.02), technology)
-    Power of the routers
-      width        0.4096 W
-      buffers      0.1311 W
-      traffic      0.3981 W
-      total        0.9388 W
     """
     terms = _terms(noc, rate)
     values = (parameters.width_mw, parameters.buffer_mw, parameters.hop_pj)
@@ -149,39 +121,11 @@ def calibrate_power(
 ) -> PowerFit:
     """Return the parameters for which the powers of known networks come out best.
 
-    Parameters
-    ----------
-    nocs : sequence of Noc
-        Networks.
-    watts : array
-        Their powers. [W]
-    rates : sequence of float, optional
-        As ``rate`` of `router_power`, for each network.
+    ``watts``: their powers [W]; ``rates``: as ``rate`` of `router_power`, for each network.
 
-    Returns
-    -------
-    PowerFit
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than 4 networks, or they do not tell the parameters apart.
-
-    Notes
-    -----
     Linear least squares of the relative errors. Standard errors are those of ordinary regression:
     they hold if residuals are independent and of equal size, which a model that leaves something
     out does not guarantee; predicting what was left out of the calibration is the better test.
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> nocs = [Noc(link_width=w, injection_rate=r) for w in (8, 16, 32) for r in (0.01, 0.02)]
-    >>> truth = PowerParameters(width_mw=0.05, buffer_mw=0.001, hop_pj=0.3)
-    >>> nocs[0] = replace(nocs[0], router=replace(nocs[0].router, buffer_flits=4))
-    >>> fit = calibrate_power(nocs, [router_power(noc, truth).total for noc in nocs])
-    >>> print(fit.parameters.hop_pj.round(6))
-    0.3
     """
     power = checks.positive("watts", watts)
     if power.shape != (len(nocs),):

@@ -42,8 +42,6 @@ FULL = 1 - 1e-12
 def source_waits(noc: Noc, waits: Waits) -> FloatArray:
     r"""Return the mean wait of the packets of each flow in their source queue; shape (loads, flows).
 
-    Notes
-    -----
     A queue sends packets of :math:`S` cycles one after the other. With rate :math:`\lambda` and
     :math:`\rho = \lambda E[S]`,
 

@@ -14,8 +14,6 @@ CLOSEST = 1e-3
 def smoothness(turns: Turns, loads: FloatArray) -> FloatArray:
     r"""Return the factor of the waits for each channel, shape (loads, channels).
 
-    Notes
-    -----
     Of a source whose cycle is one packet to each of *C* targets, the packets for a part :math:`p` of
     them pass a channel. Of *n* consecutive packets these are :math:`pn` on average with a variance
     :math:`v(n)` over where in its cycle the source is, which returns to 0 after each cycle. The

@@ -22,50 +22,28 @@ class Turns:
     """Rates at which packets go from each channel into the next, all flows together.
 
     Circuits make no turns: they have virtual channels of their own and pass all else.
-
-    Parameters
-    ----------
-    table : FlowTable
-        The flows.
-    router : Router
-        The routers.
-    flow_rate : array
-        Packets per cycle of each flow.
-    source, sink : array of int
-        The two channels of each turn.
-    pair : array of int
-        Number of the two channels: turns that differ in priority or weight alone share it.
-    level : array of int
-        Priority, counted from 0 without gaps.
-    weight : array
-        For weighted arbitration.
-    packets, work, square : array
-        Packets per cycle, the cycles they keep the second channel busy per cycle, and the squares.
-    channels : array
-        See `qmodels.noc.fixed_point.Network`.
-    of_hop : array of int
-        The turn behind each entry of ``table.path_channel``; -1 behind the last of a path and for
-        circuits.
-    busy_cycles : array
-        Cycles that a packet of each flow keeps its slowest channel busy when alone. [cycles]
-    jam : tuple of (float, float)
-        Loads at which rings collapse and that they carry then: `qmodels.noc.collapse`.
     """
 
-    table: FlowTable
-    router: Router
-    flow_rate: FloatArray
+    table: FlowTable  # the flows
+    router: Router  # the routers
+    flow_rate: FloatArray  # packets per cycle of each flow
+    # source, sink: the two channels of each turn.
     source: Integers
     sink: Integers
-    pair: Integers
-    level: Integers
-    weight: FloatArray
+    pair: Integers  # number of the two channels: turns that differ in priority or weight alone share it
+    level: Integers  # priority, counted from 0 without gaps
+    weight: FloatArray  # for weighted arbitration
+    # packets, work, square: packets per cycle, the cycles they keep the second channel busy per cycle, and
+    # the squares.
     packets: FloatArray
     work: FloatArray
     square: FloatArray
-    channels: FloatArray
+    channels: FloatArray  # see `qmodels.noc.fixed_point.Network`
+    # The turn behind each entry of ``table.path_channel``; -1 behind the last of a path and for circuits.
     of_hop: Integers
+    # Cycles that a packet of each flow keeps its slowest channel busy when alone [cycles].
     busy_cycles: FloatArray
+    # Loads at which rings collapse and that they carry then: `qmodels.noc.collapse`.
     jam: tuple[float, float] = (float("inf"), float("inf"))
 
     @cached_property
@@ -85,17 +63,9 @@ def group_turns(
 ) -> Turns:
     """Return the turns of flows.
 
-    Parameters
-    ----------
-    table : FlowTable
-        Channels, flows and paths.
-    router : Router
-        The routers.
-    rate : array
-        Packets per cycle of each flow. [packets/cycle]
-    arrival_scv : float or array
-        Squared coefficient of variation of the gaps between packets of a source, 1 for Bernoulli and
-        Poisson; an array has one for each node.
+    ``table``: channels, flows and paths; ``rate``: packets per cycle of each flow [packets/cycle];
+    ``arrival_scv``: squared coefficient of variation of the gaps between packets of a source, 1 for Bernoulli
+    and Poisson; an array has one for each node.
     """
     hops = np.diff(table.path_start)
     flow = np.repeat(np.arange(hops.size), hops)
@@ -150,12 +120,7 @@ def _busy(table: FlowTable, router: Router, flow: Integers, vcs: FloatArray) -> 
 
 
 def _channels(
-    table: FlowTable,
-    router: Router,
-    flow: Integers,
-    vcs: FloatArray,
-    hop_rate: FloatArray,
-    busy: FloatArray,
+    table: FlowTable, router: Router, flow: Integers, vcs: FloatArray, hop_rate: FloatArray, busy: FloatArray
 ) -> FloatArray:
     """Return the rows of the channels, see `qmodels.noc.fixed_point.Network`, without circuits and bursts."""
     flits, loop = table.flits[flow].astype(float), credit_loops(table, router)

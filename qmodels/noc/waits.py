@@ -70,29 +70,15 @@ SEARCH_TOLERANCE = 2e-3
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Waits:
-    """What the fixed point gives for each load; the loads multiply the rates of the turns.
+    """What the fixed point gives for each load; the loads multiply the rates of the turns."""
 
-    Parameters
-    ----------
-    turns : Turns
-        The network.
-    loads : array
-        Loads.
-    stable : array of bool
-        Whether all queues have a steady state.
-    at_turn : array
-        Mean wait in a buffer before each turn; shape (loads, turns). [cycles]
-    stall : array
-        Mean delay of tails behind each channel, by bodies that did not fit into a buffer. [cycles]
-    front : array
-        Mean time that packets behind each channel keep the front of a buffer, waiting. [cycles]
-    """
-
-    turns: Turns
-    loads: FloatArray
-    stable: np.ndarray
-    at_turn: FloatArray
+    turns: Turns  # the network
+    loads: FloatArray  # loads
+    stable: np.ndarray  # whether all queues have a steady state
+    at_turn: FloatArray  # mean wait in a buffer before each turn; shape (loads, turns) [cycles]
+    # Mean delay of tails behind each channel, by bodies that did not fit into a buffer [cycles].
     stall: FloatArray
+    # Mean time that packets behind each channel keep the front of a buffer, waiting [cycles].
     front: FloatArray
 
     @cached_property
@@ -148,12 +134,7 @@ def _mean_by(group: Integers, weight: FloatArray, values: FloatArray, groups: in
 def find_waits(turns: Turns, loads: FloatArray) -> Waits:
     """Return the waits at loads, see `qmodels.noc.solve_noc` for the model.
 
-    Parameters
-    ----------
-    turns : Turns
-        From `qmodels.noc.turns.group_turns`.
-    loads : array
-        Factors of all rates; 1-dimensional.
+    ``loads``: factors of all rates; 1-dimensional.
     """
     from qmodels.noc.fixed_point import STABLE, Network, solve_turns
 
@@ -167,14 +148,7 @@ def find_waits(turns: Turns, loads: FloatArray) -> Waits:
     stable = (state == STABLE) & (loads < turns.jam[0])
     for values in (at_turn, stall, front):
         values[~stable] = np.inf
-    return Waits(
-        turns=turns,
-        loads=loads,
-        stable=stable,
-        at_turn=at_turn,
-        stall=stall,
-        front=front,
-    )
+    return Waits(turns=turns, loads=loads, stable=stable, at_turn=at_turn, stall=stall, front=front)
 
 
 def stuck_waits(waits: Waits) -> Waits:

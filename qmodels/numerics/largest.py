@@ -23,23 +23,10 @@ def largest_moments(
 ) -> tuple[float, float]:
     r"""Return mean and variance of the largest of independent times: a start and a gamma time each.
 
-    Parameters
-    ----------
-    mean, variance : float
-        Of the gamma times.
-    count : array_like
-        How many have each start.
-    start : array_like
-        What each of them begins with.
+    ``mean``, ``variance``: of the gamma times; ``count``: how many have each start; ``start``: what each of
+    them begins with.
 
-    Notes
-    -----
     :math:`E[\max] = \int_0^\infty (1 - \prod_k F(t - s_k)^{n_k})\,dt` by the trapezoidal rule.
-
-    Examples
-    --------
-    >>> round(largest_moments(mean=1.0, variance=1.0, count=4)[0], 2)  # 1 + 1/2 + 1/3 + 1/4
-    2.08
     """
     from scipy.special import gammaincinv
 
@@ -59,12 +46,8 @@ def largest_moments(
 def integrated(t: FloatArray, times: Iterable[tuple[float, float, float, float]]) -> tuple[float, float]:
     """Return mean and variance of the largest of independent times from their laws at some nodes.
 
-    Parameters
-    ----------
-    t : ndarray
-        The nodes, ascending: none of the times ends before the first, hardly one after the last.
-    times : iterable of tuple
-        Mean and variance of a gamma time, how many there are, and what each of them begins with.
+    ``t``: the nodes, ascending: none of the times ends before the first, hardly one after the last;
+    ``times``: mean and variance of a gamma time, how many there are, and what each of them begins with.
     """
     from scipy.special import gammainc
 

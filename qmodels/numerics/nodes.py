@@ -13,29 +13,13 @@ WIDTH = 0.02
 def smooth_nodes(values: FloatArray, count: FloatArray) -> tuple[FloatArray, FloatArray]:
     r"""Return numbers and how many there are of each, fewer than those that they stand for.
 
-    Parameters
-    ----------
-    values : ndarray
-        Numbers, not negative.
-    count : ndarray
-        How many there are of each.
+    ``count``: how many there are of each.
 
-    Notes
-    -----
     Numbers in a bin :math:`e^{w}` wide become two, those of a Gauss rule with their first moments:
 
     .. math:: \sum_i f(x_i) = \sum_k n_k f(y_k)
 
     for every cubic f in each bin. The error of hit ratios of Zipf laws (0.6 to 1.2) was at most 1e-9.
-
-    Examples
-    --------
-    >>> x = np.arange(1.0, 100_001.0)
-    >>> y, number = smooth_nodes(x, np.ones(x.size))
-    >>> y.size < 1200, round(float(number.sum()), 6)
-    (True, 100000.0)
-    >>> bool(np.isclose(number @ np.log(y), np.log(x).sum(), rtol=1e-9))
-    True
     """
     order = np.argsort(-values, kind="stable")
     x, n = values[order], count[order]

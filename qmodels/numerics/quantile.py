@@ -16,14 +16,8 @@ def quantile(tail: Callable[..., FloatArray], p: FloatArray, *, scale: FloatArra
 
     The root of log tail(t) - log(1 - p) is bracketed by doubling.
 
-    Parameters
-    ----------
-    tail : callable
-        Nonincreasing function of an array of times.
-    p : array
-        Levels in [0, 1].
-    scale : array
-        A time of the order of the answer; where it is infinite so is the answer.
+    ``tail``: nonincreasing function of an array of times; ``p``: levels in [0, 1]; ``scale``: a time of the
+    order of the answer; where it is infinite so is the answer.
     """
     p, scale = np.broadcast_arrays(p, scale)
     endless = ~np.isfinite(scale) | (p >= 1)

@@ -28,27 +28,13 @@ TOLERANCE = 1e-5
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pace:
-    """What follows from the trials and row changes of a round of the ring; one value per design.
+    """What follows from the trials and row changes of a round of the ring; one value per design."""
 
-    Parameters
-    ----------
-    engine : EngineState
-        An engine's own links.
-    accesses : ndarray
-        Pointer accesses of an allocation, mean over all segments.
-    allocation : ndarray
-        Pointer-memory time of one stored segment, mean.
-    segment_gap : ndarray
-        Time between the segments of a packet on the request network.
-    busy : BusyTimes
-        How long visits keep the places of a run busy.
-    """
-
-    engine: EngineState
-    accesses: FloatArray
-    allocation: FloatArray
-    segment_gap: FloatArray
-    busy: BusyTimes
+    engine: EngineState  # an engine's own links
+    accesses: FloatArray  # pointer accesses of an allocation, mean over all segments
+    allocation: FloatArray  # pointer-memory time of one stored segment, mean
+    segment_gap: FloatArray  # time between the segments of a packet on the request network
+    busy: BusyTimes  # how long visits keep the places of a run busy
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,40 +42,21 @@ class Balance(Pace):
     """Where the ring of trials, pace, row changes and busy banks settles; one value per design.
 
     Times in ns, rates per ns.
-
-    Parameters
-    ----------
-    rate : ndarray
-        Packets offered.
-    crowd : Crowd
-        How much denser packets come around a packet.
-    intensity : dict of group to ndarray
-        Traffic intensity of the most loaded resource of each group.
-    available : ndarray
-        Part of the time in which a channel is not refreshed; behind controllers the part of the bus that
-        is used when the memory carries no more.
-    paths : PathState
-        The two networks between the engines' own links.
-    request_gap : ndarray
-        Time between the reads of a packet.
-    trains : ndarray
-        Rows a packet visits in one direction: trains of accesses.
-    blocked : ndarray
-        What the ring is iterated on: accesses of an allocation by trials beyond one, or with closed
-        pages the probability that the first block tried is rejected.
-    changes : ndarray
-        Probability that an access opens its row, for writes and for reads, (2, designs).
     """
 
-    rate: FloatArray
-    crowd: Crowd
-    intensity: dict[str, FloatArray]
+    rate: FloatArray  # packets offered
+    crowd: Crowd  # how much denser packets come around a packet
+    intensity: dict[str, FloatArray]  # traffic intensity of the most loaded resource of each group
+    # Part of the time in which a channel is not refreshed; behind controllers the part of the bus that is
+    # used when the memory carries no more.
     available: FloatArray
-    paths: PathState
-    request_gap: FloatArray
-    trains: FloatArray
+    paths: PathState  # the two networks between the engines' own links
+    request_gap: FloatArray  # time between the reads of a packet
+    trains: FloatArray  # rows a packet visits in one direction: trains of accesses
+    # What the ring is iterated on: accesses of an allocation by trials beyond one, or with closed pages the
+    # probability that the first block tried is rejected.
     blocked: FloatArray
-    changes: FloatArray
+    changes: FloatArray  # probability that an access opens its row, for writes and for reads, (2, designs)
 
     @property
     def loads(self) -> dict[str, FloatArray]:
@@ -103,10 +70,7 @@ class Balance(Pace):
         return (
             self.intensity
             | carried
-            | {
-                "request links": self.paths.request.used,
-                "response links": self.paths.response.used,
-            }
+            | {"request links": self.paths.request.used, "response links": self.paths.response.used}
         )
 
     @property
@@ -141,12 +105,7 @@ class _Ring:
         segment_gap = np.maximum(allocation, c.segment_time)
         engine = engine_state(c, rate, self.paths, issue_gap=allocation, drain_gap=self.drain_gap)
         memory = memory_state(
-            c,
-            rate,
-            self.even,
-            trains=self.trains,
-            changes=changes,
-            request_gap=self.request_gap,
+            c, rate, self.even, trains=self.trains, changes=changes, request_gap=self.request_gap
         )
         busy = busy_times(
             c,
@@ -195,11 +154,7 @@ class _Ring:
         return last, blocked, changes
 
 
-def balance(
-    c: Columns,
-    rate: FloatArray,
-    start: tuple[FloatArray, FloatArray] | None = None,
-) -> Balance:
+def balance(c: Columns, rate: FloatArray, start: tuple[FloatArray, FloatArray] | None = None) -> Balance:
     """Return where all designs settle at the given packet rates.
 
     Busy banks cause trials, trials pace the segments, their pace keeps or breaks up row visits

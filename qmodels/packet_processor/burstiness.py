@@ -16,18 +16,11 @@ ERRORS = 2.0
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Burstiness:
-    """Dispersion of the work that arrives; one value per design, 1 for Poisson arrivals.
+    """Dispersion of the work that arrives; one value per design, 1 for Poisson arrivals."""
 
-    Parameters
-    ----------
-    dispersion : ndarray
-        Largest over all time scales.
-    outlasting : ndarray
-        How many times larger it is on time scales beyond the hold than up to it: bursts as long as the hold
-        come back as bursts of reads.
-    """
-
-    dispersion: FloatArray
+    dispersion: FloatArray  # largest over all time scales
+    # How many times larger it is on time scales beyond the hold than up to it: bursts as long as the hold
+    # come back as bursts of reads.
     outlasting: FloatArray
 
 
@@ -36,8 +29,6 @@ def burstiness(workload: Workload, shape: tuple[int, ...] = ()) -> Burstiness:
 
     ``shape`` is that of the sweep; the answer has one value per design, flat.
 
-    Notes
-    -----
     For the work :math:`Y(t)` that packets of size :math:`V` bring in a time :math:`t`,
 
     .. math:: D(t) = \frac{\mathrm{Var}\,Y(t)}{\mathrm E[V]\,\mathrm E\,Y(t)\,(1 + c_V^2)}
@@ -53,12 +44,6 @@ def burstiness(workload: Workload, shape: tuple[int, ...] = ()) -> Burstiness:
     exact (the interrupted Poisson process). Of a recorded trace it is estimated from n blocks
     (`qmodels.systems.traffic.trace_statistics`) and lowered by `ERRORS` of its standard errors, a part
     :math:`\sqrt{2/n}` each, so that the few blocks of the longest scales do not look bursty by chance.
-
-    Examples
-    --------
-    >>> burst = burstiness(Workload(arrivals=OnOff(on_packets=10, peak_to_mean=3)))
-    >>> burst.dispersion.round(2), bool(burst.outlasting[0] < 1.2)
-    (array([4.73]), True)
     """
     hold = np.broadcast_to(np.asarray(workload.hold_ns * workload.packet_rate, dtype=float), shape).reshape(
         -1

@@ -18,26 +18,10 @@ def energy_per_packet(
 ) -> Numeric:
     """Return the energy of one carried packet, in nJ.
 
-    Parameters
-    ----------
-    spec : PacketProcessor
-        The system, with the prices of `qmodels.systems.packets.budget.Energy`.
-    activations, bursts : float or array
-        Rows opened and segments moved over a data bus, per carried packet.
-    flit_hops : float or array
-        Flits per carried packet, each counted once per link it holds.
-    pointer_accesses, lookups : float or array
-        Pointer-memory accesses, and lookups, per carried packet; lookups cost nothing without slices.
-    packet_rate : float or array
-        Carried packets, which share the background power. [packets/ns]
-
-    Examples
-    --------
-    >>> nothing = dict(activations=0, bursts=0, flit_hops=0, pointer_accesses=0, lookups=0)
-    >>> spec = PacketProcessor()
-    >>> idle = energy_per_packet(spec, **nothing, packet_rate=0.01)
-    >>> float(round(energy_per_packet(spec, **nothing | {"activations": 2}, packet_rate=0.01) - idle, 9))
-    30.0
+    ``activations``, ``bursts``: rows opened and segments moved over a data bus, per carried packet;
+    ``flit_hops``: flits per carried packet, each counted once per link it holds; ``pointer_accesses``,
+    ``lookups``: pointer-memory accesses, and lookups, per carried packet; lookups cost nothing without
+    slices; ``packet_rate``: carried packets, which share the background power [packets/ns].
     """
     price, width = spec.energy, spec.noc.link_width
     dynamic = (

@@ -39,17 +39,8 @@ def measured_errors(
 ) -> dict[str, MeasuredError]:
     """Return the errors measured on designs like these, by metric.
 
-    Parameters
-    ----------
-    load, dispersion, step : ndarray
-        Load of the fullest resource, dispersion of the arrivals and interleaving step of each design.
-
-    Examples
-    --------
-    >>> one = np.ones(1)
-    >>> latency = measured_errors(load=0.5 * one, dispersion=one, step=one)["packet_latency"]
-    >>> latency.unit, bool(abs(latency.bias[0]) <= latency.mean[0] <= latency.largest[0])
-    ('%', True)
+    ``load``, ``dispersion``, ``step``: load of the fullest resource, dispersion of the arrivals and
+    interleaving step of each design.
     """
     found = ERRORS.at(load=np.where(load < 1.0, load, np.inf), dispersion=dispersion)
     ordered = DIRECTIONS.at(region=ANY, load=load, step=step)

@@ -26,27 +26,16 @@ from qmodels.queues.general.paced import mean_work
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OperatingPoint(Balance):
-    """State of every design at its packet rate; one value per design, times in ns, rates per ns.
+    """State of every design at its packet rate; one value per design, times in ns, rates per ns."""
 
-    Parameters
-    ----------
-    trials : TrialResult
-        Allocation trials of a segment of a large packet; one of a small packet takes one access.
-    write_conflict, read_conflict : ndarray
-        Probability that a segment meets its bank busy with another row.
-    memory : MemoryState
-        Banks and buses.
-    bank_busy : ndarray
-        Probability that a bank is not idle.
-    pointer_wait, slice_wait : ndarray
-        Work in front of the pointer memory, and of an LLC slice.
-    """
-
+    # Allocation trials of a segment of a large packet; one of a small packet takes one access.
     trials: TrialResult
+    # write_conflict, read_conflict: probability that a segment meets its bank busy with another row.
     write_conflict: FloatArray
     read_conflict: FloatArray
-    memory: MemoryState
-    bank_busy: FloatArray
+    memory: MemoryState  # banks and buses
+    bank_busy: FloatArray  # probability that a bank is not idle
+    # pointer_wait, slice_wait: work in front of the pointer memory, and of an LLC slice.
     pointer_wait: FloatArray
     slice_wait: FloatArray
 
@@ -55,12 +44,7 @@ def operate(c: Columns, rate: FloatArray) -> OperatingPoint:
     """Return the operating point of all designs at the given packet rates."""
     b = balance(c, rate)
     memory = memory_state(
-        c,
-        rate,
-        uneven_loads(c, rate),
-        trains=b.trains,
-        changes=b.changes,
-        request_gap=b.request_gap,
+        c, rate, uneven_loads(c, rate), trains=b.trains, changes=b.changes, request_gap=b.request_gap
     )
     held = np.where(np.isfinite(memory.held), memory.held, 1e9)
     met = (_closed_conflicts if c.closed_pages else _open_conflicts)(c, b, held)

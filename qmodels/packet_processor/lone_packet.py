@@ -16,25 +16,17 @@ LONGEST_WALK = 48
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LonePacket:
-    """What the walk needs of each design; arrays of one value per design, times in one unit.
+    """What the walk needs of each design; arrays of one value per design, times in one unit."""
 
-    Parameters
-    ----------
-    step, channels, banks, bank_step, row_blocks, mean_run_length : ndarray
-        Address map and free list.
-    open_page : bool
-        Whether rows stay open.
-    burst, recovery, precharge, access : ndarray
-        DRAM times.
-    """
-
+    # step, channels, banks, bank_step, row_blocks, mean_run_length: address map and free list.
     step: FloatArray
     channels: FloatArray
     banks: FloatArray
     bank_step: FloatArray
     row_blocks: FloatArray
     mean_run_length: FloatArray
-    open_page: bool
+    open_page: bool  # whether rows stay open
+    # burst, recovery, precharge, access: DRAM times.
     burst: FloatArray
     recovery: FloatArray
     precharge: FloatArray

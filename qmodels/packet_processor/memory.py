@@ -18,44 +18,28 @@ FULLEST = 0.97
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MemoryState:
-    """Banks and buses; one value per design, times in ns, rates per ns.
+    """Banks and buses; one value per design, times in ns, rates per ns."""
 
-    Parameters
-    ----------
-    visit_rate : ndarray
-        Visits (trains of accesses to a row) to a bank.
-    occupancy, accesses : ndarray
-        Time a visit keeps its bank, without waits for the bus; accesses of a visit.
-    bank_wait : ndarray
-        Work of other visits in front of a bank.
-    bus_wait, write_bus_wait : ndarray
-        Wait of a single access for its turn on the bus; of a write.
-    bus_others, write_others : ndarray
-        Share of the bus that others take from a packet's reads, and from its writes.
-    bus_uneven, write_uneven : ndarray
-        Variance of 1 / (1 - share) over the moments of uneven load.
-    rival : ndarray
-        Mean bus time of another packet's accesses on a channel, as seen at a random moment.
-    write_backlog, backlog_square : ndarray
-        Time until earlier packets' writes on a packet's channel are done, and its second moment.
-    write_overlap : ndarray
-        Work per time that later packets' writes bring to that channel.
-    """
-
-    visit_rate: FloatArray
+    visit_rate: FloatArray  # visits (trains of accesses to a row) to a bank
+    # occupancy, accesses: time a visit keeps its bank, without waits for the bus; accesses of a visit.
     occupancy: FloatArray
     accesses: FloatArray
-    bank_wait: FloatArray
+    bank_wait: FloatArray  # work of other visits in front of a bank
+    # bus_wait, write_bus_wait: wait of a single access for its turn on the bus; of a write.
     bus_wait: FloatArray
     write_bus_wait: FloatArray
+    # bus_others, write_others: share of the bus that others take from a packet's reads, and from its writes.
     bus_others: FloatArray
     write_others: FloatArray
+    # bus_uneven, write_uneven: variance of 1 / (1 - share) over the moments of uneven load.
     bus_uneven: FloatArray
     write_uneven: FloatArray
-    rival: FloatArray
+    rival: FloatArray  # mean bus time of another packet's accesses on a channel, as seen at a random moment
+    # write_backlog, backlog_square: time until earlier packets' writes on a packet's channel are done, and
+    # its second moment.
     write_backlog: FloatArray
     backlog_square: FloatArray
-    write_overlap: FloatArray
+    write_overlap: FloatArray  # work per time that later packets' writes bring to that channel
 
     @property
     def held(self) -> FloatArray:

@@ -51,17 +51,9 @@ def blocking(
 def blocked_by_size(segments: FloatArray, share: FloatArray, capacity: int, jobs: FloatArray) -> FloatArray:
     """Return the blocking of each size, (designs, sizes), for designs with one capacity.
 
-    Parameters
-    ----------
-    segments, share : ndarray
-        Blocks of each size of packets, and the share of each in the packets.
-    capacity : int
-        Blocks in all.
-    jobs : ndarray
-        Packets of all sizes that would be in store without a limit, mean, of each design.
+    ``segments``, ``share``: blocks of each size of packets, and the share of each in the packets; ``jobs``:
+    packets of all sizes that would be in store without a limit, mean, of each design.
 
-    Notes
-    -----
     Exact by `qmodels.queues.markovian.erlang.kaufman_roberts`, lists of more than `LONGEST` blocks in
     proportion. Many designs whose demands lie close together share a table: blocking changes over a
     relative change of the demand of 1 / sqrt(capacity), which is resolved by `PER_SCALE` points.

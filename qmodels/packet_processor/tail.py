@@ -12,19 +12,10 @@ def mixture_quantile(
 ) -> FloatArray:
     """Return the quantile of ``floor[d, k] + G[d, k]`` where k has the given weights and G is gamma.
 
-    Parameters
-    ----------
-    floor : ndarray, (designs, kinds)
-        Fixed part of each kind. [time]
-    weight : ndarray, (kinds,)
-        Probability of each kind.
-    mean, variance : ndarray, (designs, kinds)
-        Moments of the gamma part; a mean of 0 leaves the fixed part alone. [time, time^2]
-    level : float
-        Probability below the quantile.
+    ``floor``: fixed part of each kind [time]; ``weight``: probability of each kind; ``mean``, ``variance``:
+    moments of the gamma part; a mean of 0 leaves the fixed part alone [time, time^2]; ``level``: probability
+    below the quantile.
 
-    Examples
-    --------
     >>> one = np.ones((1, 1))
     >>> exponential = mixture_quantile(floor=0 * one, weight=one[0], mean=one, variance=one, level=0.99)
     >>> round(exponential.item(), 4)

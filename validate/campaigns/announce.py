@@ -23,14 +23,8 @@ def announce(
 ) -> None:
     """Say how long simulations will take, from the rate of two short replications of the first.
 
-    Parameters
-    ----------
-    pilot : callable
-        Runs two replications of an experiment with other lengths.
-    experiments : sequence of Experiment
-        All.
-    replications, cores : int
-        Of each, and threads.
+    ``pilot``: runs two replications of an experiment with other lengths; ``replications``, ``cores``: of
+    each, and threads.
     """
     lengths = [one.lengths()[0] for one in experiments if one.lengths()]
     if not sys.stderr.isatty() or not lengths or max(length for _, length in lengths) < PILOT:

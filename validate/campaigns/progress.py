@@ -63,10 +63,7 @@ class TerminalProgress:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._bars is not None:
             self._bars.stop()
@@ -100,8 +97,6 @@ def in_notebook() -> bool:
 def duration(seconds: float) -> str:
     """Return a time as a reader of a clock says it.
 
-    Examples
-    --------
     >>> duration(7.2), duration(125), duration(7265)
     ('8 s', '2:05', '2:01:05')
     """

@@ -91,12 +91,7 @@ class Replicator:
     """
 
     def __init__(
-        self,
-        points: Sequence[Point],
-        *,
-        executor: Executor,
-        store: ResultStore | None,
-        progress: Progress,
+        self, points: Sequence[Point], *, executor: Executor, store: ResultStore | None, progress: Progress
     ) -> None:
         self.restored = self.simulated = 0
         self._points, self._executor, self._store, self._progress = points, executor, store, progress

@@ -24,18 +24,8 @@ from qmodels.systems.spec.nested import held
 def keys_of(run_replication: Callable[[Any], Any], jobs: Sequence[Any]) -> list[str]:
     """Return the keys of replications: what runs them, the simulators' state, and all of their jobs.
 
-    Parameters
-    ----------
-    run_replication : callable
-        The function of a module that runs a job.
-    jobs : sequence of dataclass
-        The one ``spec`` of all, hashed once, and the seed, the number of the replication and all
-        options that change its numbers.
-
-    Raises
-    ------
-    ValueError
-        If the spec holds what has no stable hash.
+    ``run_replication``: the function of a module that runs a job; ``jobs``: the one ``spec`` of all, hashed
+    once, and the seed, the number of the replication and all options that change its numbers.
     """
     if not jobs:
         return []
@@ -66,16 +56,6 @@ def encode(value: Any) -> Any:
 
     A run is a dataclass of numbers, words, arrays, other such dataclasses, and tuples, lists and
     mappings (with words as keys) of these.
-
-    Raises
-    ------
-    TypeError
-        For anything else.
-
-    Examples
-    --------
-    >>> decode(encode((0.1, np.array([1, 2]), {"a": None})), object)
-    (0.1, array([1, 2]), {'a': None})
     """
     if isinstance(value, np.ndarray):
         file = io.BytesIO()

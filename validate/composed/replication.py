@@ -52,59 +52,29 @@ class SystemJob(Job):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """What is left of a replication; all but the series without the warm-up.
+    """What is left of a replication; all but the series without the warm-up."""
 
-    Parameters
-    ----------
-    duration : float
-        Measured time. [ns]
-    flows : array, shape (flows, columns of `FLOWS`)
-        Counts and sums of the jobs.
-    flow_times : array, shape (flows, parts and `COLUMN_NAMES`)
-        Where the time of the jobs that ended went. [ns]
-    parts : array, shape (parts, columns of `PARTS`)
-        Visits to each part, the sum of their times, and the time integral of their number.
-    lookups : array, shape (systems of caches, 2)
-        Lookups, and those of lines that no level had.
-    stages : array, shape (stages, 2)
-        Stages of jobs that ended, and the sum of their times. [ns]
-    busy : array, shape (resources,)
-        Time integral of the share of each resource that is busy, see `resources`. [ns]
-    bins, counts : array of int
-        The bins of the histograms of latencies, flattened, that are not empty, and what they hold.
-    times : array, shape (batches,)
-        Length of each batch, warm-up included. [ns]
-    numbers : array, shape (batches, flows)
-        Mean number of jobs of each flow in each of them.
-    latencies, ended : array, shape (batches,)
-        Sum of the latencies of the jobs that ended in each of them, and their number.
-    inside : int
-        Jobs that were in the system at the end.
-    waiting : array of int
-        Visits to each part under way at the end.
-    stuck : float
-        When every job waited for another and nothing else was to come; ``inf`` if that was never so. [ns]
-    events : int
-        Events, warm-up included.
-    """
-
-    duration: float
-    flows: FloatArray
-    flow_times: FloatArray
-    parts: FloatArray
-    lookups: FloatArray
-    stages: FloatArray
-    busy: FloatArray
+    duration: float  # measured time [ns]
+    flows: FloatArray  # counts and sums of the jobs
+    flow_times: FloatArray  # where the time of the jobs that ended went [ns]
+    parts: FloatArray  # visits to each part, the sum of their times, and the time integral of their number
+    lookups: FloatArray  # lookups, and those of lines that no level had
+    stages: FloatArray  # stages of jobs that ended, and the sum of their times [ns]
+    busy: FloatArray  # time integral of the share of each resource that is busy, see `resources` [ns]
+    # bins, counts: the bins of the histograms of latencies, flattened, that are not empty, and what they
+    # hold.
     bins: IntArray
     counts: IntArray
-    times: FloatArray
-    numbers: FloatArray
+    times: FloatArray  # length of each batch, warm-up included [ns]
+    numbers: FloatArray  # mean number of jobs of each flow in each of them
+    # latencies, ended: sum of the latencies of the jobs that ended in each of them, and their number.
     latencies: FloatArray
     ended: FloatArray
-    inside: int
-    waiting: IntArray
+    inside: int  # jobs that were in the system at the end
+    waiting: IntArray  # visits to each part under way at the end
+    # When every job waited for another and nothing else was to come; ``inf`` if that was never so [ns].
     stuck: float
-    events: int
+    events: int  # events, warm-up included
 
 
 def resources(spec: System) -> list[tuple[str, str]]:
@@ -133,13 +103,7 @@ def resources(spec: System) -> list[tuple[str, str]]:
 
 
 def run_replication(job: SystemJob) -> Run:
-    """Run one replication and return its numbers.
-
-    Raises
-    ------
-    RuntimeError
-        If millions of jobs pile up.
-    """
+    """Run one replication and return its numbers."""
     machine = new_machine(job.spec, seed=job.seed, replication=job.replication, passages=job.passages)
     measured = BATCHES - WARM_UP_BATCHES
     start, counted = seen(machine), machine.world.histograms.copy()
@@ -173,13 +137,7 @@ def run_replication(job: SystemJob) -> Run:
 
 
 def advance(machine: Machine, *, ended: int = 2**62, until: float = np.inf) -> tuple[Machine, int]:
-    """Run until so many jobs have ended, hopelessly more have begun, or to a time; return why it stopped.
-
-    Raises
-    ------
-    RuntimeError
-        If there are more than `MOST_JOBS_AT_ONCE` jobs.
-    """
+    """Run until so many jobs have ended, hopelessly more have begun, or to a time; return why it stopped."""
     limits = until, ended, HOPELESS * min(ended, 2**60)
     while True:
         w, c, kernels, services = machine

@@ -32,13 +32,7 @@ def new_services(spec: System, *, seed: int, replication: int) -> Services:
 
 
 def answer(services: Services, w: World, c: Core) -> None:
-    """Ask for the ends of all strands that have come to parts of others, and put them on the calendar.
-
-    Raises
-    ------
-    ValueError
-        If an end is before the arrival, or none.
-    """
+    """Ask for the ends of all strands that have come to parts of others, and put them on the calendar."""
     own, now = c.state[0], float(w.state["now"][0])
     for j in c.enquiries[: own["enquiries"]].tolist():
         instruction = c.code[c.strands["at"][j] - 1]

@@ -15,14 +15,7 @@ from qmodels.systems.stations.parts import Station
 from validate.composed import state
 from validate.composed.arrivals import new_flows, set_traces
 from validate.composed.kernel import start
-from validate.composed.kernels import (
-    Kernels,
-    grown_kernels,
-    memories_of,
-    named,
-    new_kernels,
-    server_rows,
-)
+from validate.composed.kernels import Kernels, grown_kernels, memories_of, named, new_kernels, server_rows
 from validate.composed.memories.banks import new_banks
 from validate.composed.memories.in_order import controlled, new_memories
 from validate.composed.memories.located import memories
@@ -36,18 +29,7 @@ from validate.engine.histogram import BINS
 from validate.engine.pointers import table_of
 from validate.engine.sampling import law_table
 from validate.engine.streams import new_streams
-from validate.network.state import (
-    CLASS,
-    JOB,
-    NONE,
-    QUEUE,
-    RECORD,
-    RULE,
-    TALLY,
-    TARGET,
-    TRACE,
-    World,
-)
+from validate.network.state import CLASS, JOB, NONE, QUEUE, RECORD, RULE, TALLY, TARGET, TRACE, World
 from validate.network.state import STATE as NETWORK_STATE
 from validate.network.world import FIRST_POOL, Sources, fill_station, new_nodes
 from validate.network.world import grown as grown_world

@@ -42,18 +42,6 @@ def draw_block(rows: Any, numbers: Any, streams: Any, law: int, out: Any) -> Non
     """Fill an array with the next times of a law, from the stream of the same number.
 
     Exponential times agree with `draw` to three units in the last place, all others exactly.
-
-    Examples
-    --------
-    >>> from qmodels.systems.laws.times import Exponential
-    >>> from validate.engine.sampling import law_table
-    >>> from validate.engine.streams import new_streams
-    >>> table, out = law_table([Exponential(mean=2.0)]), np.empty(3)
-    >>> streams = new_streams(seed=1, replication=0, sources=["gaps"])
-    >>> one_by_one = [draw(*table, streams.copy(), 0)]
-    >>> draw_block(*table, streams, 0, out)
-    >>> np.allclose(out[:1], one_by_one, rtol=1e-15)
-    True
     """
     if rows[law]["kind"] == EXPONENTIAL:
         for i in range(out.size):

@@ -34,8 +34,6 @@ def new_calendar(capacity: int) -> Calendar:
 def schedule(heap: Any, time: float, event: int) -> None:
     """Add an event; of two at the same time the one scheduled first happens first.
 
-    Examples
-    --------
     >>> heap = new_calendar(4).heap
     >>> for time, event in ((2.0, 7), (1.0, 8), (1.0, 9)):
     ...     schedule(heap, time, event)
@@ -96,8 +94,6 @@ def serve(stations: Any, station: int, arrival: float, service: float) -> float:
 
     Jobs must come in the order of their arrival times.
 
-    Examples
-    --------
     >>> stations = np.zeros(1, dtype=STATION)
     >>> serve(stations, 0, 1.0, 4.0), serve(stations, 0, 2.0, 1.0), float(stations["waited"][0])
     (5.0, 6.0, 3.0)

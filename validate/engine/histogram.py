@@ -23,13 +23,7 @@ BINS = (60 << MANTISSA_BITS) + 1
 
 
 def bins_of(values: npt.ArrayLike) -> IntArray:
-    """Return the bin of each value: the leading bits of its floating-point representation.
-
-    Examples
-    --------
-    >>> bins_of([0.0, 2.0**-20, 2.0**-19, 1e300])
-    array([    0,     1,   257, 15360])
-    """
+    """Return the bin of each value: the leading bits of its floating-point representation."""
     bits = np.asarray(values, dtype=np.float64).view(np.int64) >> SHIFT
     return np.clip(bits - (FIRST - 1), 0, BINS - 1)
 
@@ -111,16 +105,7 @@ class Histogram:
 
 
 def merged(histograms: Iterable[Histogram]) -> Histogram:
-    """Return the sum of histograms of the same unit.
-
-    Examples
-    --------
-    >>> parts = [Histogram(), Histogram()]
-    >>> parts[0].add(np.array([1.0]))
-    >>> parts[1].add(np.array([3.0]))
-    >>> merged(parts).total
-    2
-    """
+    """Return the sum of histograms of the same unit."""
     first, *others = histograms
     total = Histogram(unit=first.unit, counts=first.counts)
     for other in others:

@@ -32,13 +32,7 @@ IMPORT = re.compile(rf"^ *(?:from {OURS} import (\([^)]*\)|.*)|import {OURS})", 
 
 
 def sources(path: Path) -> tuple[Path, ...]:
-    """Return the files a kernel's numbers depend on: its own, and what that imports of ours.
-
-    Examples
-    --------
-    >>> [source.name for source in sources(Path(__file__).with_name("events.py"))]
-    ['lowering.py', 'events.py', 'jit.py']
-    """
+    """Return the files a kernel's numbers depend on: its own, and what that imports of ours."""
     found: set[Path] = set()
     waiting = [path]
     while waiting:

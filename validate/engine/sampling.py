@@ -108,17 +108,7 @@ class LawTable(NamedTuple):
 
 
 def law_table(laws: Sequence[Law]) -> LawTable:
-    """Return the laws as arrays; the law in row i draws from stream i.
-
-    Examples
-    --------
-    >>> table = law_table([law_types.Deterministic(mean=2.0), law_types.Replay(values=[1.0, 3.0])])
-    >>> streams = new_streams(seed=1, replication=0, sources=["a", "b"])
-    >>> draw(table.rows, table.numbers, streams, 0)
-    2.0
-    >>> [draw(table.rows, table.numbers, streams, 1) for _ in range(3)]
-    [1.0, 3.0, 1.0]
-    """
+    """Return the laws as arrays; the law in row i draws from stream i."""
     rows = np.zeros(len(laws), dtype=ROW)
     stretches: list[npt.NDArray[np.float64]] = []
     at = 0
@@ -133,13 +123,7 @@ def law_table(laws: Sequence[Law]) -> LawTable:
 
 
 def sample(law: Law, *, size: int, seed: int) -> npt.NDArray[np.float64]:
-    """Return successive times of a law.
-
-    Examples
-    --------
-    >>> sample(law_types.Replay(values=[1.0, 3.0]), size=3, seed=1)
-    array([1., 3., 1.])
-    """
+    """Return successive times of a law."""
     times = np.empty(size)
     _fill(*law_table([law]), new_streams(seed=seed, replication=0, sources=["times"]), times)
     return times
@@ -200,9 +184,7 @@ def _cumulative(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def _chain(
-    initial: npt.NDArray[np.float64],
-    quiet: npt.NDArray[np.float64],
-    marked: npt.NDArray[np.float64] | None,
+    initial: npt.NDArray[np.float64], quiet: npt.NDArray[np.float64], marked: npt.NDArray[np.float64] | None
 ) -> npt.NDArray[np.float64]:
     """Return the start's cumulative law, then per phase its mean stay and cumulative moves.
 
@@ -344,11 +326,6 @@ def normal_quantile(u: float) -> float:
     ----------
     .. [1] M. J. Wichura, "Algorithm AS 241: the percentage points of the normal distribution",
        Applied Statistics 37(3), 1988 (PPND16).
-
-    Examples
-    --------
-    >>> round(normal_quantile(0.975), 12)
-    1.95996398454
     """
     centre = u - 0.5
     if abs(centre) <= 0.425:

@@ -28,25 +28,9 @@ def new_streams(
 ) -> npt.NDArray[np.uint64]:
     """Return the streams of one replication, a row for each source.
 
-    Parameters
-    ----------
-    seed, replication : int
-        Number of the experiment and of its replication, >= 0.
-    sources : sequence of str
-        What draws from each stream.
-    antithetic : bool
-        Return the mirrored streams: where one draws u, these draw 1 - u.
-
-    Returns
-    -------
-    array of uint64, shape (sources, 5)
-        Four words of state and the mask that mirrors.
-
-    Examples
-    --------
-    >>> one, two = (new_streams(seed=1, replication=0, sources=["gaps"], antithetic=a) for a in (False, True))
-    >>> uniform(one, 0) + uniform(two, 0)
-    1.0
+    ``seed``, ``replication``: number of the experiment and of its replication, >= 0; ``sources``: what draws
+    from each stream; ``antithetic``: return the mirrored streams: where one draws u, these draw 1 - u.
+    Returns four words of state and the mask that mirrors.
     """
     streams = np.zeros((len(sources), 5), dtype=np.uint64)
     for row, source in zip(streams, sources, strict=True):
@@ -62,8 +46,6 @@ def new_streams(
 def uniform(streams: Any, stream: int) -> float:
     """Return the next number of a stream, strictly between 0 and 1, in steps of 2**-52.
 
-    Notes
-    -----
     The generator is xoshiro256++ [1]_; the upper 52 bits are used.
 
     References

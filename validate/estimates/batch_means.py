@@ -23,36 +23,21 @@ real: 5 % of independent series."""
 
 @dataclass(frozen=True, kw_only=True)
 class BatchMeans:
-    """The mean of one run with its interval.
+    """The mean of one run with its interval."""
 
-    Parameters
-    ----------
-    estimate : Estimate
-        The mean and its interval.
-    batches : int
-        Batches the interval rests on, after neighbours were joined.
-    correlation : float
-        Lag-1 correlation of those batches.
-    independent : bool
-        Whether the correlation is small enough for the interval to be believed. If not the run was
-        too short: its interval is too narrow.
-    """
-
-    estimate: Estimate
-    batches: int
-    correlation: float
+    estimate: Estimate  # the mean and its interval
+    batches: int  # batches the interval rests on, after neighbours were joined
+    correlation: float  # lag-1 correlation of those batches
+    # Whether the correlation is small enough for the interval to be believed. If not the run was too short:
+    # its interval is too narrow.
     independent: bool
 
 
 def lag_one_correlation(values: npt.ArrayLike) -> float:
     r"""Return the correlation of neighbours; a series without spread has none: 0.
 
-    Notes
-    -----
     :math:`\sum (x_i - \bar x)(x_{i+1} - \bar x) / \sum (x_i - \bar x)^2`.
 
-    Examples
-    --------
     >>> round(lag_one_correlation([1.0, 2.0, 3.0, 4.0]), 2)
     0.25
     """
@@ -65,13 +50,8 @@ def lag_one_correlation(values: npt.ArrayLike) -> float:
 def memory_doubt(totals: npt.ArrayLike, weights: npt.ArrayLike) -> str:
     """Return what speaks against means of runs that hold few spells independent of each other, or nothing.
 
-    Parameters
-    ----------
-    totals, weights : array_like, shape (runs, batches)
-        Integral of a number over each batch's time, and that time, of independent runs.
+    ``totals``, ``weights``: integral of a number over each batch's time, and that time, of independent runs.
 
-    Notes
-    -----
     The correlation of neighbouring batches about the mean of all runs, above `MOST_CORRELATED`: it knows many
     more batches than there are runs. Runs that begin empty and end before most of what is rare has come are
     too low, and so are their intervals. Measured with 8 runs of 64 batches: 95 % intervals, with their
@@ -81,8 +61,6 @@ def memory_doubt(totals: npt.ArrayLike, weights: npt.ArrayLike) -> str:
     leaves those without a doubt that are the worst (M/M/1 at 0.95, 20,000 jobs, a bound of 0.6: 21 of 150
     experiments without a doubt, of which 11 cover).
 
-    Examples
-    --------
     >>> memory_doubt([[0.0, 1.0] * 32] * 4, [[1.0] * 64] * 4)
     ''
     >>> memory_doubt([[0.0] * 32 + [1.0] * 32] * 4, [[1.0] * 64] * 4)
@@ -104,30 +82,13 @@ def memory_doubt(totals: npt.ArrayLike, weights: npt.ArrayLike) -> str:
 def batch_means(totals: npt.ArrayLike, weights: npt.ArrayLike, *, confidence: float) -> BatchMeans:
     r"""Return the mean of one run from batches in the order of time.
 
-    Parameters
-    ----------
-    totals : array_like
-        Sum of the observed quantity in each batch, at least `FEWEST_BATCHES` batches; or its integral
-        over the batch's time.
-    weights : array_like
-        Observations (or time) in each batch; equal ones make this the classical method.
-    confidence : float
-        Probability that the interval covers the mean, in (0, 1).
+    ``totals``: sum of the observed quantity in each batch, at least `FEWEST_BATCHES` batches; or its integral
+    over the batch's time; ``weights``: observations (or time) in each batch; equal ones make this the
+    classical method; ``confidence``: probability that the interval covers the mean, in (0, 1). Returns
+    neighbouring batches are joined in pairs while there are more than `MOST_BATCHES`, or while their
+    residuals are correlated and at least twice `FEWEST_BATCHES` are left; ``independent`` says whether that
+    was enough.
 
-    Returns
-    -------
-    BatchMeans
-        Neighbouring batches are joined in pairs while there are more than `MOST_BATCHES`, or while
-        their residuals are correlated and at least twice `FEWEST_BATCHES` are left; ``independent``
-        says whether that was enough.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than `FEWEST_BATCHES` batches.
-
-    Notes
-    -----
     The interval of the ratio :math:`r = \sum y / \sum w` from the residuals
     :math:`y_i - r w_i` with Student's quantile. Batches are joined when the lag-1 correlation
     exceeds :math:`1 / \sqrt{n}`, and called dependent when it still exceeds :math:`1.645 / \sqrt{n}`.
@@ -174,20 +135,9 @@ def _joined(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def warm_up(series: npt.ArrayLike, *, batch: int = 5) -> int:
     r"""Return how many leading observations to drop, by the marginal standard error rule.
 
-    Parameters
-    ----------
-    series : array_like
-        Observations in order.
-    batch : int
-        Observations averaged into one before the rule is applied (MSER-5).
+    ``batch``: observations averaged into one before the rule is applied (MSER-5). Returns at most half of the
+    series; exactly half means that no steady state was seen.
 
-    Returns
-    -------
-    int
-        At most half of the series; exactly half means that no steady state was seen.
-
-    Notes
-    -----
     Drops the :math:`d` leading batch means that minimise
     :math:`\sum_{i > d} (y_i - \bar y_d)^2 / (n - d)^2` over :math:`d \le n / 2`.
 

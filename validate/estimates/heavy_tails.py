@@ -38,25 +38,10 @@ def decisive_share(law: Any, order: float) -> float | None:
 
     None for laws that do not say it by themselves: phase-type laws, and times that depend on each other.
 
-    Parameters
-    ----------
-    law : Law
-        Of `qmodels.systems.laws.times`; one that is bounded without rare values has a share of 1.
-    order : float
-        The k above.
+    ``law``: of `qmodels.systems.laws.times`; one that is bounded without rare values has a share of 1.
 
-    Notes
-    -----
     The median of the law weighted by :math:`x^k`, which is of the same family: log-normal times move by
     :math:`k \sigma^2`, gamma shapes by k, Pareto shapes by -k.
-
-    Examples
-    --------
-    >>> from qmodels.systems.laws.times import Exponential, LogNormal, Pareto
-    >>> round(decisive_share(Exponential(mean=3.0), 4), 4), decisive_share(Pareto(mean=1.0, shape=3.5), 4)
-    (0.0094, 0.0)
-    >>> f"{decisive_share(LogNormal(mean=1.0, scv=10.0), 4):.1e}"
-    '2.9e-10'
     """
     from scipy.special import gammaincc, gammainccinv
 
@@ -95,8 +80,6 @@ def decisive_share(law: Any, order: float) -> float | None:
 def tail_index(histograms: Sequence[Histogram]) -> float:
     r"""Return Hill's estimate of the exponent of the tail, ``inf`` where the largest values are equal.
 
-    Notes
-    -----
     With :math:`x_0` the value that a share `TAIL` of them exceeds, the inverse of the mean of
     :math:`\log(x / x_0)` over those [1]_. A power law's exponent; of an exponential tail it grows
     with the logarithm of the share.
@@ -105,13 +88,6 @@ def tail_index(histograms: Sequence[Histogram]) -> float:
     ----------
     .. [1] B. M. Hill, "A simple general approach to inference about the tail of a distribution",
        *The Annals of Statistics* 3(5), 1975, pp. 1163-1174.
-
-    Examples
-    --------
-    >>> histogram = Histogram()
-    >>> histogram.add((1 - np.arange(100_000) / 100_000) ** (-1 / 2.5))
-    >>> round(tail_index([histogram]), 1)
-    2.5
     """
     counts = np.sum([h.counts for h in histograms], axis=0)
     above = np.cumsum(counts[::-1])[::-1]
@@ -127,13 +103,6 @@ def tail_index(histograms: Sequence[Histogram]) -> float:
 def skewness_of_means(totals: npt.ArrayLike, weights: npt.ArrayLike) -> float:
     """Return the skewness of the mean of a run, from the batches of all runs.
 
-    Parameters
-    ----------
-    totals, weights : array_like, shape (runs, batches)
-        As for `validate.estimates.statistics.batch_means`.
-
-    Notes
-    -----
     That of the residuals of all batches over the root of the batches in a run: third moments of
     independent batches add up as their variances do.
     """
@@ -149,15 +118,9 @@ def lopsidedness(totals: npt.ArrayLike, weights: npt.ArrayLike, *, confidence: f
 
     Positive for the upper end, negative for the lower.
 
-    Parameters
-    ----------
-    totals, weights : array_like, shape (runs, batches)
-        As for `skewness_of_means`; batches are joined by `JOINED`.
-    confidence : float
-        Coverage of Student's interval of the mean of the runs.
+    ``totals``, ``weights``: as for `skewness_of_means`; batches are joined by `JOINED`; ``confidence``:
+    coverage of Student's interval of the mean of the runs.
 
-    Notes
-    -----
     The first term of the expansion of Student's statistic [1]_: of n runs of skewness :math:`\gamma` its
     quantile t moves by :math:`\gamma (2 t^2 + 1) / (6 \sqrt n)`. The other end, which would move inwards,
     is left: runs that happen to be low have a small spread and a small skewness. Of 27 queues at 0.7 to
@@ -168,12 +131,6 @@ def lopsidedness(totals: npt.ArrayLike, weights: npt.ArrayLike, *, confidence: f
     ----------
     .. [1] P. Hall, "On the removal of skewness by transformation", *Journal of the Royal Statistical
        Society B* 54(1), 1992, pp. 221-228.
-
-    Examples
-    --------
-    >>> batches = np.random.default_rng(1).exponential(size=(8, 64))
-    >>> round(lopsidedness(batches, np.ones((8, 64)), confidence=0.95), 2)
-    0.1
     """
     from scipy.special import stdtrit
 

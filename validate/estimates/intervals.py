@@ -101,19 +101,11 @@ def exactly(value: float, *, confidence: float) -> Estimate:
 def mean_interval(values: npt.ArrayLike, *, confidence: float) -> Estimate:
     """Return the Student-t interval of the mean of independent replications.
 
-    Parameters
-    ----------
-    values : array_like
-        One value of each replication, at least two; any infinite one makes the mean infinite.
-    confidence : float
-        Probability that the interval covers the mean, in (0, 1).
+    ``values``: one value of each replication, at least two; any infinite one makes the mean infinite;
+    ``confidence``: probability that the interval covers the mean, in (0, 1).
 
-    Notes
-    -----
     Exact for normal values; replications are averages of many observations.
 
-    Examples
-    --------
     >>> estimate = mean_interval([9.0, 10.0, 11.0], confidence=0.95)
     >>> round(estimate.low, 3), estimate.best, round(estimate.high, 3)
     (7.516, 10.0, 12.484)
@@ -127,21 +119,13 @@ def mean_interval(values: npt.ArrayLike, *, confidence: float) -> Estimate:
 def ratio_interval(numerators: npt.ArrayLike, denominators: npt.ArrayLike, *, confidence: float) -> Estimate:
     r"""Return the interval of a ratio of means, such as conflicts over accesses.
 
-    Parameters
-    ----------
-    numerators, denominators : array_like
-        Totals of each replication. With no denominator at all the ratio is 0.
-    confidence : float
-        Probability that the interval covers the ratio.
+    ``numerators``, ``denominators``: totals of each replication. With no denominator at all the ratio is 0;
+    ``confidence``: probability that the interval covers the ratio.
 
-    Notes
-    -----
     With :math:`r = \sum y / \sum x` the spread is that of the residuals
     :math:`(y - r x) / \bar x` (the classical ratio estimator); the bias is of the order of
     one over the replications times the squared spread.
 
-    Examples
-    --------
     >>> ratio_interval([10, 12, 11], [100, 100, 100], confidence=0.95).best
     0.11
     """
@@ -158,8 +142,6 @@ def probability_interval(events: npt.ArrayLike, trials: npt.ArrayLike, *, confid
     Where nothing (or everything) happened the spread of the replications says nothing; the
     interval is then the exact one of independent trials.
 
-    Examples
-    --------
     >>> round(probability_interval([0, 0], [500, 500], confidence=0.95).high, 5)
     0.00299
     """
@@ -177,23 +159,11 @@ def probability_interval(events: npt.ArrayLike, trials: npt.ArrayLike, *, confid
 def quantile_interval(histograms: Sequence[Histogram], probability: float, *, confidence: float) -> Estimate:
     r"""Return the interval of a quantile from the histograms of independent replications.
 
-    Parameters
-    ----------
-    histograms : sequence of Histogram
-        One of each replication, all of the same unit.
-    probability : float
-        The quantile's order, in [0, 1].
-    confidence : float
-        Probability that the interval covers the quantile, in (0, 1).
+    ``histograms``: one of each replication, all of the same unit; ``probability``: the quantile's order, in
+    [0, 1]; ``confidence``: probability that the interval covers the quantile, in (0, 1). Returns the quantile
+    of all values together. Its interval includes the relative error of the bins; its upper end is ``inf``
+    where the values do not reach far enough to bound it.
 
-    Returns
-    -------
-    Estimate
-        The quantile of all values together. Its interval includes the relative error of the bins;
-        its upper end is ``inf`` where the values do not reach far enough to bound it.
-
-    Notes
-    -----
     Woodruff's interval [1]_: the share of values below the estimate varies between replications;
     the interval of that share, a ratio, is mapped back through the merged distribution. Values of
     one replication may be correlated; the interval is at least that of independent ones, which

@@ -12,19 +12,12 @@ from validate.estimates.intervals import Estimate, mean_interval
 
 @dataclass(frozen=True, kw_only=True)
 class PairedDifference:
-    """The difference of two designs, ``second - first``.
+    """The difference of two designs, ``second - first``."""
 
-    Parameters
-    ----------
-    difference : Estimate
-        Mean difference with its interval.
-    gain : float
-        Variance of the difference of independent runs over that of the paired runs: how many times
-        more replications would be needed without common random numbers. ``inf`` where the pairs do
-        not vary, 1 where nothing varies.
-    """
-
-    difference: Estimate
+    difference: Estimate  # mean difference with its interval
+    # Variance of the difference of independent runs over that of the paired runs: how many times more
+    # replications would be needed without common random numbers. ``inf`` where the pairs do not vary, 1 where
+    # nothing varies.
     gain: float
 
     @property
@@ -36,26 +29,13 @@ class PairedDifference:
 def paired_difference(first: npt.ArrayLike, second: npt.ArrayLike, *, confidence: float) -> PairedDifference:
     r"""Compare two designs replication by replication.
 
-    Parameters
-    ----------
-    first, second : array_like
-        A metric of each replication of either design; the i-th of both ran with the same random
-        numbers. At least two pairs, all finite.
-    confidence : float
-        Probability that the interval covers the difference, in (0, 1).
+    ``first``, ``second``: a metric of each replication of either design; the i-th of both ran with the same
+    random numbers. At least two pairs, all finite; ``confidence``: probability that the interval covers the
+    difference, in (0, 1).
 
-    Raises
-    ------
-    ValueError
-        If the numbers of replications differ or a value is not finite.
-
-    Notes
-    -----
     Student's interval of the differences, valid whatever the correlation. The gain estimates
     :math:`(\sigma_1^2 + \sigma_2^2) / \sigma_{2-1}^2`.
 
-    Examples
-    --------
     >>> pair = paired_difference([9.0, 10.0, 11.0], [9.5, 10.4, 11.6], confidence=0.95)
     >>> round(pair.difference.best, 3), pair.decided, pair.gain > 100
     (0.5, True, True)
@@ -76,20 +56,11 @@ def paired_difference(first: npt.ArrayLike, second: npt.ArrayLike, *, confidence
 def antithetic_interval(plain: npt.ArrayLike, mirrored: npt.ArrayLike, *, confidence: float) -> Estimate:
     """Return the interval of a mean from pairs of runs, the second with the mirrored random numbers.
 
-    Parameters
-    ----------
-    plain, mirrored : array_like
-        A metric of each run with uniform numbers ``u`` and of its twin with ``1 - u``. At least two
-        pairs.
-    confidence : float
-        Probability that the interval covers the mean, in (0, 1).
+    ``plain``, ``mirrored``: a metric of each run with uniform numbers ``u`` and of its twin with ``1 - u``.
+    At least two pairs; ``confidence``: probability that the interval covers the mean, in (0, 1).
 
-    Notes
-    -----
     The means of the pairs are independent, the runs of a pair are not: only pairs count.
 
-    Examples
-    --------
     >>> antithetic_interval([1.0, 2.0, 3.0], [3.0, 2.0, 1.0], confidence=0.95).half_width
     0.0
     """

@@ -36,35 +36,17 @@ def more_replications(
 ) -> int:
     r"""Return how many replications to add before every estimate is precise enough.
 
-    Parameters
-    ----------
-    estimates : iterable of Estimate
-        Student-t intervals of all that must be precise, from the replications so far. One that is
-        infinite cannot become precise and is left out; one without an upper end takes as many as
-        ``maximum`` allows.
-    replications : int
-        Replications so far.
-    precision : float
-        Relative half-width asked for, > 0.
-    minimum : int
-        Replications before the rule may say stop; at least 2.
-    maximum : int, optional
-        Replications beyond which none are added.
+    ``estimates``: student-t intervals of all that must be precise, from the replications so far. One that is
+    infinite cannot become precise and is left out; one without an upper end takes as many as ``maximum``
+    allows; ``precision``: relative half-width asked for, > 0; ``minimum``: replications before the rule may
+    say stop; at least 2; ``maximum``: replications beyond which none are added. Returns 0 to stop. At most as
+    many as there are, so that a poor first guess of the spread costs little.
 
-    Returns
-    -------
-    int
-        0 to stop. At most as many as there are, so that a poor first guess of the spread costs little.
-
-    Notes
-    -----
     The half-width shrinks like :math:`t_{n-1} / \sqrt n`. A rule that looks at the spread tends to
     stop where it happens to be small, so that the interval covers a little less often than it says;
     with 10 replications at least, 95 % intervals of normal and moderately skewed values covered
     92.3 to 96.3 %, and 99.9 % intervals 99.77 to 99.91 % (measured).
 
-    Examples
-    --------
     >>> wide = Estimate(low=9.0, best=10.0, high=11.0, confidence=0.95)
     >>> more_replications([wide], replications=20, precision=0.08)
     10
@@ -100,23 +82,10 @@ def _missing(estimate: Estimate, replications: int, precision: float) -> int:
 def is_short(*, observations: int, dropped: int, batches: BatchMeans | None = None) -> bool:
     """Return whether a run is too short for its estimates to be believed.
 
-    Parameters
-    ----------
-    observations : int
-        Observations of the run, those of the warm-up included.
-    dropped : int
-        Those that the warm-up took.
-    batches : BatchMeans, optional
-        The batch means of what is left.
+    ``observations``: observations of the run, those of the warm-up included; ``dropped``: those that the
+    warm-up took; ``batches``: the batch means of what is left. Returns whether half of the run or more went
+    into the warm-up, fewer than `FEWEST_OBSERVATIONS` are left, or the longest batches are still correlated.
 
-    Returns
-    -------
-    bool
-        Whether half of the run or more went into the warm-up, fewer than `FEWEST_OBSERVATIONS` are
-        left, or the longest batches are still correlated.
-
-    Examples
-    --------
     >>> is_short(observations=10_000, dropped=400), is_short(observations=10_000, dropped=5000)
     (False, True)
     """
@@ -128,8 +97,6 @@ def is_short(*, observations: int, dropped: int, batches: BatchMeans | None = No
 def early_and_late(series: npt.ArrayLike) -> tuple[float, float]:
     """Return the means of the second and the last fifth of a series, for `is_unstable`.
 
-    Examples
-    --------
     >>> early_and_late(range(10))
     (2.5, 8.5)
     """
@@ -142,22 +109,11 @@ def early_and_late(series: npt.ArrayLike) -> tuple[float, float]:
 def is_unstable(early: npt.ArrayLike, late: npt.ArrayLike, *, confidence: float = 0.999) -> bool:
     """Return whether the number in the system kept growing.
 
-    Parameters
-    ----------
-    early, late : array_like
-        Mean number in the system in the second and in the last fifth of each replication, at least
-        two replications (see `early_and_late`).
-    confidence : float
-        How sure the growth must be, in (0, 1).
+    ``early``, ``late``: mean number in the system in the second and in the last fifth of each replication, at
+    least two replications (see `early_and_late`); ``confidence``: how sure the growth must be, in (0, 1).
+    Returns whether the number grew for certain, and to more than `GROWTH_OF_INSTABILITY` times. A run too
+    short to tell, with a load a little over 1, is not found.
 
-    Returns
-    -------
-    bool
-        Whether the number grew for certain, and to more than `GROWTH_OF_INSTABILITY` times. A run
-        too short to tell, with a load a little over 1, is not found.
-
-    Examples
-    --------
     >>> is_unstable([100.0, 120.0, 110.0], [310.0, 350.0, 320.0]), is_unstable([4.0, 5.1], [4.5, 4.9])
     (True, False)
     """
@@ -169,15 +125,8 @@ def is_unstable(early: npt.ArrayLike, late: npt.ArrayLike, *, confidence: float 
 def piles_up(series: npt.ArrayLike, *, left: npt.ArrayLike) -> bool:
     """Return whether jobs pile up: `is_unstable`, or as no steady queue does in any replication.
 
-    Parameters
-    ----------
-    series : array_like, shape (replications, batches)
-        Mean number of jobs in each batch.
-    left : array_like
-        Jobs that left in each replication.
+    ``series``: mean number of jobs in each batch; ``left``: jobs that left in each replication.
 
-    Examples
-    --------
     >>> piles_up([[10.0 * k for k in range(50)], [11.0 * k for k in range(50)]], left=[900, 900])
     True
     """

@@ -18,19 +18,8 @@ from qmodels.systems.composed.system import System
 def trials_of(system: System, plan: Plan, rates: Mapping[str, float], heard: Heard) -> dict[int, FloatArray]:
     """Return for each allocation how many blocks are rejected before one is taken.
 
-    Parameters
-    ----------
-    system : System
-        The system.
-    plan : Plan
-        Its programs.
-    rates : mapping of str to float
-        Jobs of each flow that begin. [1/ns]
-    heard : Heard
-        What its parts answer.
+    ``rates``: jobs of each flow that begin [1/ns]; ``heard``: what its parts answer.
 
-    Notes
-    -----
     A bank is busy while an access to it is under way: with Poisson numbers there, with the probability
     :math:`1 - e^{-L}` for L accesses a bank in the mean. The next block of a list is on another bank, as
     likely to be busy. Rows that stay open are left out, and so is what the choice spares the memory.

@@ -13,20 +13,6 @@ from qmodels.systems.composed.system import System
 def circle_doubts(system: System, plan: Plan) -> tuple[str, ...]:
     """Return in words which pools jobs acquire more of while they hold some.
 
-    Parameters
-    ----------
-    system : System
-        The system.
-    plan : Plan
-        Its programs.
-
-    Raises
-    ------
-    ValueError
-        If several pools are acquired in a circle: the model begins with the innermost one, and there is none.
-
-    Notes
-    -----
     Jobs stand still for ever only where each waits for tokens that another of them holds [1]_: where "is
     taken while tokens are held of" leads from a pool back to itself. A pool with tokens for all jobs that may
     be there lets nobody wait. Whether the others do stand still depends on times: that is not looked at.
@@ -34,25 +20,6 @@ def circle_doubts(system: System, plan: Plan) -> tuple[str, ...]:
     References
     ----------
     .. [1] E. G. Coffman, M. J. Elphick, A. Shoshani, "System deadlocks", ACM Computing Surveys 3(2), 1971.
-
-    Examples
-    --------
-    >>> from qmodels.composed.planning import plan_of
-    >>> from qmodels.systems.composed.flow import Flow
-    >>> from qmodels.systems.composed.parts import Tokens
-    >>> from qmodels.systems.composed.steps import Acquire, Hold, Release
-    >>> from qmodels.systems.laws.times import Exponential
-    >>> def program(one, other):
-    ...     return (Acquire(one), Acquire(other), Hold(Exponential(mean=1.0)), Release(other), Release(one))
-    >>> flows = (
-    ...     Flow(name="reads", population=2, program=program("tags", "buffers")),
-    ...     Flow(name="writes", population=2, program=program("buffers", "tags")),
-    ... )
-    >>> system = System(parts={"tags": Tokens(count=3), "buffers": Tokens(count=2)}, flows=flows)
-    >>> circle_doubts(system, plan_of(system, {}))  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    ValueError: pools must not be acquired in a circle, got buffers and tags: jobs may come to wait ...
     """
     after: dict[str, set[str]] = {}
     for pool, inner in taken_while_held(plan):

@@ -24,15 +24,8 @@ FULL = 1 - 1e-9
 def closed_rate(state: State, flow: Flow) -> float:
     r"""Return the rate of a closed flow.
 
-    Parameters
-    ----------
-    state : State
-        The system in a round of its fixed point; ``stays`` at the flow's own pools are set.
-    flow : Flow
-        The flow.
+    ``state``: the system in a round of its fixed point; ``stays`` at the flow's own pools are set.
 
-    Notes
-    -----
     That of `going_round` for what is done outside its own pools, each of which is a region. Pools that other
     flows use too keep their waits.
     """
@@ -88,15 +81,8 @@ def closed_rate(state: State, flow: Flow) -> float:
 def spread(speeds: FloatArray, copies: int) -> FloatArray:
     """Return the speeds of all copies of a pool together with 1, 2, ... jobs, spread evenly over them.
 
-    Parameters
-    ----------
-    speeds : array of float
-        Of one copy with 1, 2, ... jobs.
-    copies : int
-        How many there are.
+    ``speeds``: of one copy with 1, 2, ... jobs; ``copies``: how many there are.
 
-    Examples
-    --------
     >>> spread(np.array([1.0, 1.5]), 2)
     array([1. , 2. , 2.5, 3. ])
     """

@@ -12,18 +12,10 @@ from qmodels.composed.couplings.profile import Profile
 def leaving_scv(profile: Profile, found: Sequence[float], noise: Mapping[str, float]) -> float:
     r"""Return the variance of the number of jobs that leave in a long time, over its mean.
 
-    Parameters
-    ----------
-    profile : Profile
-        Times at parts by the rate.
-    found : sequence of float
-        How many a job finds at each part.
-    noise : mapping of str to float
-        Squared coefficient of variation of all that a job alone takes at a part; parts that are not there
-        take it from the others.
+    ``profile``: times at parts by the rate; ``found``: how many a job finds at each part; ``noise``: squared
+    coefficient of variation of all that a job alone takes at a part; parts that are not there take it from
+    the others.
 
-    Notes
-    -----
     A part with :math:`L_k` jobs is left :math:`1 / L_k'` more often for each job more, :math:`L_k'(\lambda)`
     being the number that an open stream leaves there, and as unevenly as its services are. Of what happens
     at a part only so much is left in the end that no jobs get lost on the way round:

@@ -34,23 +34,12 @@ Speeds = Callable[[float], FloatArray]
 def lossy_pool(rate: float, *, speeds_at: Speeds, tokens: int) -> Pool:
     """Return what jobs meet at a window that loses those that find it full.
 
-    Parameters
-    ----------
-    rate : float
-        Jobs that come. [1/ns]
-    speeds_at : callable
-        What is inside.
-    tokens : int
-        Most jobs inside.
+    ``rate``: jobs that come [1/ns].
 
-    Notes
-    -----
     As `qmodels.composed.couplings.pools.open_pool`: all that is inside is one station of rate X(n) with n
     jobs. With Poisson arrivals, as all are taken to be, the share of them that find the window full is the
     share of time that it is.
 
-    Examples
-    --------
     >>> pool = lossy_pool(2.0, speeds_at=lambda rate: np.arange(1.0, 4.0), tokens=3)
     >>> round(pool.lost, 4), round(pool.hold, 4)
     (0.2105, 1.0)
@@ -79,17 +68,8 @@ def lossy_pool(rate: float, *, speeds_at: Speeds, tokens: int) -> Pool:
 def speeds_inside(state: State, pool: str, inside: Inside) -> Speeds:
     """Return the speeds of a window that loses jobs: what it holds tokens of is a region of its own.
 
-    Parameters
-    ----------
-    state : State
-        The system in a round of its fixed point.
-    pool : str
-        The window.
-    inside : Inside
-        Its inside, all of it.
+    ``state``: the system in a round of its fixed point; ``inside``: its inside, all of it.
 
-    Notes
-    -----
     `going_round` what is outside of other pools, and these, of whose copies each job takes a random one.
     """
     (take,) = state.takes(pool)
@@ -170,25 +150,9 @@ def _stages(mean: float, scv: float) -> Stages:
 def scattered(speeds: FloatArray, copies: int, most: int) -> FloatArray:
     """Return the speeds of all copies of a pool together with 1, 2, ... jobs, each at a random copy.
 
-    Parameters
-    ----------
-    speeds : array of float
-        Of one copy with 1, 2, ... jobs; the last holds for more.
-    copies : int
-        How many there are.
-    most : int
-        Jobs, at most.
+    ``speeds``: of one copy with 1, 2, ... jobs; the last holds for more; ``copies``: how many there are.
 
-    Notes
-    -----
     Independent queues of which the number of all jobs is known: the weights of the copies are convolved.
-
-    Examples
-    --------
-    Single servers of rate 1: of n jobs at c of them n / (n + c - 1) of the servers are busy.
-
-    >>> scattered(np.array([1.0]), 4, 3).round(6)
-    array([1. , 1.6, 2. ])
     """
     down = speeds[np.minimum(np.arange(most), speeds.size - 1)]
     # Weights are damped so that about so many jobs are the likeliest; the factor is taken out at the end.

@@ -20,39 +20,19 @@ MOST = 1e12
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Crowd:
-    """What jobs do that go round, for 1, 2, ... of them.
+    """What jobs do that go round, for 1, 2, ... of them."""
 
-    Parameters
-    ----------
-    rates : array of float
-        Rates at which they go round. [1/ns]
-    regions : tuple of float
-        Of all of them, the time of a round that each takes at the regions. [ns]
-    found : tuple of float
-        How many the last of them finds at each part.
-    """
-
-    rates: FloatArray
-    regions: tuple[float, ...] = ()
-    found: tuple[float, ...] = ()
+    rates: FloatArray  # rates at which they go round [1/ns]
+    regions: tuple[float, ...] = ()  # of all of them, the time of a round that each takes at the regions [ns]
+    found: tuple[float, ...] = ()  # how many the last of them finds at each part
 
 
 def going_round(profile: Profile, jobs: int, *, idle: float = 0.0, regions: Sequence[Region] = ()) -> Crowd:
     r"""Return the rates at which jobs go round, for 1 to so many of them.
 
-    Parameters
-    ----------
-    profile : Profile
-        Times at parts by the rate.
-    jobs : int
-        Jobs, at most.
-    idle : float
-        Time of a round that depends on nothing. [ns]
-    regions : sequence of Region
-        The pools on the way.
+    ``profile``: times at parts by the rate; ``idle``: time of a round that depends on nothing [ns];
+    ``regions``: the pools on the way.
 
-    Notes
-    -----
     Mean value analysis [1]_: a job meets what n - 1 jobs leave at each part, and takes there what an open
     stream answers that has as many at the part. Regions, and stations of several servers, by the
     probabilities of the numbers there [2]_, for stations multiplied by what their waits are over those of

@@ -20,18 +20,8 @@ def losses_of(
 ) -> dict[int, float]:
     """Return by site the probability that a request, and its job with it, is lost there.
 
-    Parameters
-    ----------
-    system : System
-        The system.
-    plan : Plan
-        Its programs.
-    asking : Asking
-        Its parts.
-    heard : Heard
-        What they answer: stations of finite capacity, how many they lose.
-    times : mapping of str to float
-        Mean time of the program of each flow: blocks are taken to be in use for all of it. [ns]
+    ``heard``: what they answer: stations of finite capacity, how many they lose; ``times``: mean time of the
+    program of each flow: blocks are taken to be in use for all of it [ns].
     """
     found = {n: answer.lost for n, answer in heard.responses.items() if answer.lost > SMALL}
     lists = dict.fromkeys(site.part for site in plan.sites if isinstance(site.step, Allocate))

@@ -13,23 +13,12 @@ from qmodels.composed.plan import Site
 def share_met(pause: float, between: float) -> float:
     r"""Return how much is waited for pauses, over what arrivals at random would wait.
 
-    Parameters
-    ----------
-    pause : float
-        How long a part stands still. [ns]
-    between : float
-        Mean time from one request of a job to its next one. [ns]
+    ``pause``: how long a part stands still [ns]; ``between``: mean time from one request of a job to its next
+    one [ns].
 
-    Notes
-    -----
     In a pause each job comes once, and then waits for the rest of it:
     :math:`E[(r - T)^+]` with an exponential T of mean t is, over the :math:`r^2 / 2t` of a Poisson stream of
     the same rate, :math:`2 (x - 1 + e^{-x}) / x^2`, :math:`x = r/t`. Derived here.
-
-    Examples
-    --------
-    >>> round(share_met(1e-6, 1.0), 6), round(share_met(260.0, 40.0), 3)
-    (1.0, 0.26)
     """
     x = pause / between
     return 2 * (x + expm1(-x)) / x**2 if x > 1e-3 else 1 - x / 3
@@ -38,16 +27,8 @@ def share_met(pause: float, between: float) -> float:
 def met_once(heard: Heard, sites: Sequence[Site], rates: Mapping[str, float], jobs: float) -> Heard:
     """Return what parts answer to jobs of a limited number.
 
-    Parameters
-    ----------
-    heard : Heard
-        What they answer to streams.
-    sites : sequence of Site
-        Where these jobs ask.
-    rates : mapping of str to float
-        At which jobs of each flow begin. [1/ns]
-    jobs : float
-        How many there are.
+    ``heard``: what they answer to streams; ``sites``: where these jobs ask; ``rates``: at which jobs of each
+    flow begin [1/ns]; ``jobs``: how many there are.
     """
     asked = _asked(heard, sites, rates)
     found = dict(heard.responses)

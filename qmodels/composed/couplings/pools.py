@@ -32,30 +32,14 @@ _OUTSIDE = np.concatenate([np.geomspace(1e5, 1e-3, 160), [0.0]])
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pool:
-    """What jobs meet at a pool.
+    """What jobs meet at a pool."""
 
-    Parameters
-    ----------
-    wait : Span
-        For tokens.
-    hold : float
-        Mean time that one is held. [ns]
-    taken : float
-        Rate at which they are taken. [1/ns]
-    most : float
-        Rate at which they can be taken at most. [1/ns]
-    busy : float
-        Share of the tokens that are held, mean over time.
-    lost : float
-        Share of the jobs that find none and are lost.
-    """
-
-    wait: Span
-    hold: float
-    taken: float
-    most: float
-    busy: float
-    lost: float = 0.0
+    wait: Span  # for tokens
+    hold: float  # mean time that one is held [ns]
+    taken: float  # rate at which they are taken [1/ns]
+    most: float  # rate at which they can be taken at most [1/ns]
+    busy: float  # share of the tokens that are held, mean over time
+    lost: float = 0.0  # share of the jobs that find none and are lost
 
     def staying(self, time: float) -> Pool:
         """Return what is met if waiting and holding take a time together."""
@@ -67,32 +51,16 @@ class Pool:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Inside:
-    """The inside of a pool.
+    """The inside of a pool."""
 
-    Parameters
-    ----------
-    profile : Profile
-        What is done there, by the rate at which tokens of all copies together are taken.
-    tokens : int
-        Tokens of a copy, in those that a job takes.
-    copies : int
-        Copies, each with the same share of the jobs.
-    scv : float
-        Squared coefficient of variation of the time inside of a job alone.
-    noise : mapping of str to float
-        The same of its time at each part.
-    shared : bool
-        Whether a station there is shared by all, who then do not leave in the order they came in.
-    few : Profile, optional
-        What is done there by jobs of which there are no more than tokens, if it differs.
-    """
-
-    profile: Profile
-    tokens: int
-    copies: int
-    scv: float = 1.0
-    noise: Mapping[str, float] = field(default_factory=dict)
+    profile: Profile  # what is done there, by the rate at which tokens of all copies together are taken
+    tokens: int  # tokens of a copy, in those that a job takes
+    copies: int  # copies, each with the same share of the jobs
+    scv: float = 1.0  # squared coefficient of variation of the time inside of a job alone
+    noise: Mapping[str, float] = field(default_factory=dict)  # the same of its time at each part
+    # Whether a station there is shared by all, who then do not leave in the order they came in.
     shared: bool = False
+    # What is done there by jobs of which there are no more than tokens, if it differs.
     few: Profile | None = None
 
     def speeds(self, rate: float) -> FloatArray:
@@ -130,21 +98,11 @@ def open_pool(
 ) -> Pool:
     r"""Return what jobs that come at a rate meet at a pool.
 
-    Parameters
-    ----------
-    inside : Inside
-        Its inside.
-    rate : float
-        Jobs that come to all copies. [1/ns]
-    gaps : PhaseType
-        Law of the times between them at a copy, of mean 1.
-    plain : float, optional
-        Time that a job would be inside if there were tokens for all; what the profile says if left out. [ns]
-    stalled : float
-        Mean wait for pauses in which all tokens are held, by those who come at random. [ns]
+    ``rate``: jobs that come to all copies [1/ns]; ``gaps``: law of the times between them at a copy, of mean
+    1; ``plain``: time that a job would be inside if there were tokens for all; what the profile says if left
+    out [ns]; ``stalled``: mean wait for pauses in which all tokens are held, by those who come at random
+    [ns].
 
-    Notes
-    -----
     The part of the system that is inside as one station of rate :math:`X(n)` with n jobs, the throughput of
     n jobs that go round inside (Norton's theorem [1]_); jobs beyond the tokens wait in front: a
     quasi-birth-death process. What is waited inside is multiplied by r, which makes it right where there are
@@ -226,21 +184,12 @@ def _wait(mean: float, waits: float) -> Span:
 class ClosedPool:
     r"""What jobs of a fixed number meet at one copy of a pool, by the rate at which they take tokens.
 
-    Parameters
-    ----------
-    inside : Inside
-        Its inside.
-    jobs : int
-        Jobs that may come to a copy.
-
-    Notes
-    -----
     The station of `open_pool` and a delay: n jobs there come at a rate proportional to n. The time of the
     delay follows from the rate.
     """
 
-    inside: Inside
-    jobs: int
+    inside: Inside  # its inside
+    jobs: int  # jobs that may come to a copy
 
     def at(self, rate: float) -> Pool:
         """Return what is met if tokens of all copies together are taken at a rate."""

@@ -201,21 +201,11 @@ class Profile:
 
 
 def profile_of(
-    times_at: Times,
-    *,
-    limit: float,
-    most: float,
-    servers: Mapping[str, int],
-    alone_at: Times | None = None,
+    times_at: Times, *, limit: float, most: float, servers: Mapping[str, int], alone_at: Times | None = None
 ) -> Profile:
     """Return the times at parts, from what they are at a rate.
 
-    Parameters
-    ----------
-    times_at, limit, servers, alone_at
-        As in `Profile`.
-    most : float
-        Rate up to which parts are asked if none is ever full.
+    ``most``: rate up to which parts are asked if none is ever full.
     """
     shares = _GRID if alone_at is None else _LEFT
     rates = limit * shares if np.isfinite(limit) else most * np.linspace(0.0, 1.0, 4)

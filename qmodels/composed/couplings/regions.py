@@ -15,18 +15,10 @@ MOST_NUMBERS = 100
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Region:
-    """A pool on the way of jobs that go round, with what is inside.
+    """A pool on the way of jobs that go round, with what is inside."""
 
-    Parameters
-    ----------
-    speeds : array of float
-        Rates at which 1, 2, ... jobs there leave it; the last holds for more. [1/ns]
-    scv : float
-        Squared coefficient of variation of the time inside of a job alone.
-    """
-
-    speeds: FloatArray
-    scv: float = 1.0
+    speeds: FloatArray  # rates at which 1, 2, ... jobs there leave it; the last holds for more [1/ns]
+    scv: float = 1.0  # squared coefficient of variation of the time inside of a job alone
 
     @property
     def excess(self) -> float:

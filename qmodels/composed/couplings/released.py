@@ -32,19 +32,6 @@ class _Crowd:
 class Released:
     r"""Finds what jobs wait at stations behind a memory that stalls.
 
-    Parameters
-    ----------
-    system : System
-        The system.
-    rates : mapping of str to float
-        Jobs of each flow. [1/ns]
-    responses : mapping of int to Response
-        What parts answer to sites.
-    intensity : mapping of str to float
-        Traffic intensity of the parts.
-
-    Notes
-    -----
     A refresh keeps all accesses for a time :math:`b` every :math:`T`. The :math:`N = \lambda b` that came
     meanwhile go on at once, or as fast as what is before lets them, within :math:`w`. A station that carries
     :math:`\mu` and has :math:`\lambda` then has a queue for which, as a fluid, one of them waits
@@ -53,10 +40,10 @@ class Released:
     others are few. Derived here.
     """
 
-    system: System
-    rates: Mapping[str, float]
-    responses: Mapping[int, Response]
-    intensity: Mapping[str, float]
+    system: System  # the system
+    rates: Mapping[str, float]  # jobs of each flow [1/ns]
+    responses: Mapping[int, Response]  # what parts answer to sites
+    intensity: Mapping[str, float]  # traffic intensity of the parts
     found: dict[int, Response] = field(default_factory=dict)
 
     def all(self, plan: Plan) -> dict[int, Response]:

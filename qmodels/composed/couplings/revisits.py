@@ -16,30 +16,15 @@ MOST = 64
 def effective_scv(*, scv: float, service_scv: float, law: FloatArray, sharing: bool = False) -> float:
     r"""Return the variability of visits from that of jobs that come several times.
 
-    Parameters
-    ----------
-    scv : float
-        Squared coefficient of variation of the times between jobs.
-    service_scv : float
-        That of the service of a visit.
-    law : array of float
-        Probabilities that a job makes 0, 1, 2, ... visits.
-    sharing : bool
-        Whether all jobs share the server; a visit waits for its turn otherwise.
+    ``scv``: squared coefficient of variation of the times between jobs; ``service_scv``: that of the service
+    of a visit; ``law``: probabilities that a job makes 0, 1, 2, ... visits; ``sharing``: whether all jobs
+    share the server; a visit waits for its turn otherwise.
 
-    Notes
-    -----
     The work that K visits of a job bring is queued with :math:`c_a^2 + v`, :math:`v = c_s^2/E[K] + c_K^2`,
     and a job that is found has :math:`E[K(K+1)]/2E[K]` visits to make, where it would have one; of jobs that
     share a server it has :math:`(1+v)/2` of all its work left, where it would have :math:`(1+c_s^2)/2` of a
     visit. Nothing changes for Poisson jobs and exponential services, where there is a product form. For
     visits that follow each other closely; heavy traffic.
-
-    Examples
-    --------
-    >>> three = np.array([0.0, 0.0, 0.0, 1.0])
-    >>> [round(effective_scv(scv=scv, service_scv=1.0, law=three), 9) for scv in (1.0, 4.0)]
-    [1.0, 5.5]
     """
     some = law.copy()
     some[0] = 0.0

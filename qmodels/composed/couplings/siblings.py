@@ -137,14 +137,7 @@ class Siblings:
 
 
 def as_batch(together: float) -> FloatArray:
-    """Return the law of batches of which a member has so many beside it, itself included.
-
-    Examples
-    --------
-    >>> law = as_batch(2.5)
-    >>> round(float(law @ np.arange(4) ** 2 / (law @ np.arange(4))), 9)
-    2.5
-    """
+    """Return the law of batches of which a member has so many beside it, itself included."""
     low = int(together)
     law = np.zeros(low + 2)
     # Members of batches of k are k times as many as those batches.

@@ -14,17 +14,9 @@ def turning_of(
 ) -> dict[int, Span]:
     r"""Return the time that the tokens of each take need to turn, by its number.
 
-    Parameters
-    ----------
-    takes : sequence of Site
-        Where programs take tokens.
-    pools : dict of str to Tokens
-        Those whose tokens turn.
-    rate_of : callable
-        How often a take is done. [1/ns]
+    ``takes``: where programs take tokens; ``pools``: those whose tokens turn; ``rate_of``: how often a take
+    is done [1/ns].
 
-    Notes
-    -----
     A token was last used as any of its pool is, at random: a take turns it with :math:`1 - p`, p being the
     share of the takes of its own use. Where several tokens are free one of its own use is preferred, and
     programs that alternate turn theirs more often than at random: neither is seen.

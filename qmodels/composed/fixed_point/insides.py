@@ -125,13 +125,7 @@ def _make_inside(state: State, pool: str, flows: set[str]) -> Inside:
     scv, noise = _alone_scvs(state, pool, flows)
     shared = any(getattr(state.system.parts.get(name), "discipline", "") == "sharing" for name in asked)
     return Inside(
-        profile=tables[0],
-        tokens=tokens,
-        copies=copies,
-        scv=scv,
-        noise=noise,
-        shared=shared,
-        few=tables[-1],
+        profile=tables[0], tokens=tokens, copies=copies, scv=scv, noise=noise, shared=shared, few=tables[-1]
     )
 
 

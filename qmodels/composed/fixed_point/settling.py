@@ -21,13 +21,7 @@ GOOD = 2e-3
 
 
 def settle(state: State) -> int:
-    """Find the fixed point; return the rounds it took.
-
-    Raises
-    ------
-    RuntimeError
-        If it is not found.
-    """
+    """Find the fixed point; return the rounds it took."""
     for flow in state.system.flows:
         state.rates[flow.name] = 0.0 if flow.closed else float(flow.mean_rate)
     _go_round(state, 0.5)

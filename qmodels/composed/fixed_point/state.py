@@ -32,47 +32,26 @@ Curves = Mapping[str, Callable[[float], Pool]]
 
 @dataclass(eq=False)
 class State:
-    """What is known of a system in a round of the fixed point.
+    """What is known of a system in a round of the fixed point."""
 
-    Parameters
-    ----------
-    system : System
-        The system.
-    plan : Plan
-        Its programs.
-    asking : Asking
-        Its parts.
-    rates : dict of str to float
-        Jobs of each flow that begin. [1/ns]
-    seen : dict of str to float
-        Of a closed flow, the rate of its jobs that one of them meets. [1/ns]
-    extra : dict of str to float
-        Of a closed flow, the time its jobs wait beyond what parts answer, where they alone fill one. [ns]
-    stays : dict of str to float
-        Time that jobs stay at pools that are a region of a closed flow. [ns]
-    ending : dict of str to float
-        Share of the jobs of each flow that come to its end.
-    insides : dict of str to Inside
-        The inside of each pool.
-    curves : dict of str to callable
-        What is met at each pool, by the rate at which its tokens are taken.
-    lone : dict of str to float
-        How long a job alone holds a token of each pool. [ns]
-    known : dict
-        Answers that stay the same while what they depend on does.
-    """
-
-    system: System
-    plan: Plan
-    asking: Asking
-    rates: dict[str, float] = field(default_factory=dict)
+    system: System  # the system
+    plan: Plan  # its programs
+    asking: Asking  # its parts
+    rates: dict[str, float] = field(default_factory=dict)  # jobs of each flow that begin [1/ns]
+    # Of a closed flow, the rate of its jobs that one of them meets [1/ns].
     seen: dict[str, float] = field(default_factory=dict)
+    # Of a closed flow, the time its jobs wait beyond what parts answer, where they alone fill one [ns].
     extra: dict[str, float] = field(default_factory=dict)
+    # Time that jobs stay at pools that are a region of a closed flow [ns].
     stays: dict[str, float] = field(default_factory=dict)
+    # Share of the jobs of each flow that come to its end.
     ending: dict[str, float] = field(default_factory=dict)
-    insides: dict[str, Inside] = field(default_factory=dict)
+    insides: dict[str, Inside] = field(default_factory=dict)  # the inside of each pool
+    # What is met at each pool, by the rate at which its tokens are taken.
     curves: dict[str, Callable[[float], Pool]] = field(default_factory=dict)
+    # How long a job alone holds a token of each pool [ns].
     lone: dict[str, float] = field(default_factory=dict)
+    # Answers that stay the same while what they depend on does.
     known: dict[Any, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -16,18 +16,10 @@ from qmodels.systems.composed.flow import Flow
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Met:
-    """What is met at pools.
+    """What is met at pools."""
 
-    Parameters
-    ----------
-    pools : dict of str to Pool
-        At each pool.
-    within : mapping of str to Heard
-        What parts answer to jobs that hold tokens of a pool.
-    """
-
-    pools: dict[str, Pool]
-    within: Mapping[str, Heard]
+    pools: dict[str, Pool]  # at each pool
+    within: Mapping[str, Heard]  # what parts answer to jobs that hold tokens of a pool
 
 
 NO_POOLS = Met(pools={}, within={})

@@ -21,20 +21,8 @@ FULL = 1 - 1e-9
 def respond_banks(part: BankedChannels, streams: tuple[Stream, ...]) -> PartAnswer:
     r"""Return what channels of two banks answer to streams.
 
-    Parameters
-    ----------
-    part : BankedChannels
-        The memory.
-    streams : tuple of Stream
-        What comes to it. Taken to be Poisson; the requests of a batch are taken to be independent.
+    ``streams``: what comes to it. Taken to be Poisson; the requests of a batch are taken to be independent.
 
-    Raises
-    ------
-    ValueError
-        If channels do not have two banks.
-
-    Notes
-    -----
     A station whose rate depends on the number of requests there (`spread_rates`), as if services were
     exponential: exact where there are never more requests than channels, with any services, and good where
     they are spread over channels as widely as possible.

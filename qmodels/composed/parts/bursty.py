@@ -28,21 +28,10 @@ def wait_of_bursts(
 ) -> float:
     """Return the mean wait at a first come, first served station.
 
-    Parameters
-    ----------
-    rate : float
-        Jobs, less than the station carries. [1/ns]
-    mean, scv : float
-        Of the services. [ns]
-    servers : int
-        Servers.
-    arrival_scv : float
-        Squared coefficient of variation of the gaps.
-    peak : float
-        Rate in a burst over the mean rate; 1 where the bursts are not known.
+    ``rate``: jobs, less than the station carries [1/ns]; ``mean``, ``scv``: of the services [ns];
+    ``arrival_scv``: squared coefficient of variation of the gaps; ``peak``: rate in a burst over the mean
+    rate; 1 where the bursts are not known.
 
-    Notes
-    -----
     Without a peak by two moments. With one, the gaps are those of an interrupted Poisson process of that
     peak and SCV: at one server exact for gamma services; at several GI/M/c, for services by what two
     moments say of them.
@@ -81,24 +70,13 @@ def _whitt(rate: float, mean: float, scv: float, servers: int, arrival_scv: floa
 def hyperexponential_wait(gaps: tuple[float, float, float], mean: float, scv: float) -> float:
     r"""Return the mean wait of H2/G/1 with gamma services.
 
-    Parameters
-    ----------
-    gaps : tuple of float
-        Probability of the fast exponential gap, its rate and that of the slow one. [1, 1/ns, 1/ns]
-    mean, scv : float
-        Of the services. [ns]
+    ``gaps``: probability of the fast exponential gap, its rate and that of the slow one [1, 1/ns, 1/ns];
+    ``mean``, ``scv``: of the services [ns].
 
-    Notes
-    -----
     :math:`E[W] = E[(S-A)^2] / 2E[A-S] - E[I^2] / 2E[I]`, where the idle time I is a mixture of the same two
     exponentials: of the fast one with :math:`(\gamma_1-\theta)/(\gamma_1-\gamma_2)`, where
     :math:`\theta` is the root of :math:`S^*(\theta) A^*(-\theta) = 1` between their rates. Exact (from the
     Wiener-Hopf factors; derived here).
-
-    Examples
-    --------
-    >>> round(hyperexponential_wait((0.5, 0.8, 0.8000001), 1.0, 1.0), 5)
-    4.0
     """
     p, fast, slow = gaps
     first = p / fast + (1 - p) / slow
@@ -125,28 +103,11 @@ def hyperexponential_wait(gaps: tuple[float, float, float], mean: float, scv: fl
 def wait_of_batches(*, rate: float, mean: float, servers: int, batch: FloatArray) -> float:
     r"""Return the mean wait of a job of M^X/M/c.
 
-    Parameters
-    ----------
-    rate : float
-        Jobs, less than the servers carry. [1/ns]
-    mean : float
-        Of the services. [ns]
-    servers : int
-        Servers.
-    batch : array of float
-        Probabilities of batches of 0, 1, 2, ... jobs.
+    ``rate``: jobs, less than the servers carry [1/ns]; ``mean``: of the services [ns]; ``batch``:
+    probabilities of batches of 0, 1, 2, ... jobs.
 
-    Notes
-    -----
     From level to level as many go up as down:
     :math:`\min(n+1, c)\,\mu\,p_{n+1} = \lambda \sum_{j \le n} p_j P(X > n - j)`. Exact.
-
-    Examples
-    --------
-    >>> round(wait_of_batches(rate=0.8, mean=1.0, servers=1, batch=np.array([0.0, 1.0])), 9)
-    4.0
-    >>> round(wait_of_batches(rate=0.5, mean=1.0, servers=1, batch=np.array([0.0, 0.0, 0.0, 1.0])), 9)
-    3.0
     """
     return _wait_of_batches(round(rate * mean, 12), servers, tuple(batch.tolist())) * mean
 

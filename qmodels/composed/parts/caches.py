@@ -15,20 +15,11 @@ from qmodels.systems.cache.spec import CacheSystem
 def lookup_shares(caches: CacheSystem, cores: int | None = None) -> LookupShares:
     """Return where the look-ups of a flow find their lines.
 
-    Parameters
-    ----------
-    caches : CacheSystem
-        The caches.
-    cores : int, optional
-        Cores that look up, all equally often, where these are not all there are.
+    ``cores``: cores that look up, all equally often, where these are not all there are.
 
-    Notes
-    -----
     By `qmodels.llc.solve_cache.solve_cache`. Its slices' shares are those of the lines' popularity behind
     the private levels, hot lines included; where it takes the slices as one cache they are equal.
 
-    Examples
-    --------
     >>> from qmodels.systems.cache.spec import CacheLevel
     >>> shares = lookup_shares(CacheSystem(private=(CacheLevel(lines=200),)))
     >>> round(shares.private, 4), shares.hit, round(shares.miss, 4), shares.slices

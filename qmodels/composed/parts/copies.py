@@ -19,8 +19,6 @@ def copy_shares(nodes: Sequence[int], streams: Sequence[Stream]) -> FloatArray:
 
     Jobs use the copy at their own place, or else any. A part that is not placed has one copy.
 
-    Examples
-    --------
     >>> stream = Stream(flow="jobs", step=None, rate=1.0, batch=np.eye(2)[1], scv=1.0, write=False, bytes=0,
     ...                 sources=np.array([0.5, 0.5, 0.0]))
     >>> copy_shares((1, 2), (stream,)).ravel()

@@ -28,19 +28,8 @@ ALIKE = 1e-4
 def respond(part_name: str, system: System, streams: tuple[Stream, ...]) -> PartAnswer:
     """Return what a part of a system answers to the streams of requests to it.
 
-    Parameters
-    ----------
-    part_name : str
-        A memory, free lists, a station or a part of another package.
-    system : System
-        The system: where the copies of the part are.
-    streams : tuple of Stream
-        All that is asked of it.
-
-    Raises
-    ------
-    ValueError
-        If the part does not answer to streams of requests, or no model covers it.
+    ``part_name``: a memory, free lists, a station or a part of another package; ``system``: the system: where
+    the copies of the part are; ``streams``: all that is asked of it.
     """
     part = system.parts[part_name]
     nodes = system.place.get(part_name, ())

@@ -37,38 +37,20 @@ IN_ORDER = "accesses of several kinds in order are taken for batches of their me
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Offered:
-    """What the streams ask for, by kind.
+    """What the streams ask for, by kind."""
 
-    Parameters
-    ----------
-    kinds : tuple of Kind
-        All kinds of packets with the accesses of each. [blocks/cycle]
-    of : tuple of tuple of (int, float)
-        Of each stream its kinds, each with the share of the issues.
-    together : Together
-        How far channels and banks are busy with the same batches.
-    scv : float
-        Squared coefficient of variation of the times between issues, all streams together.
-    """
-
-    kinds: tuple[Kind, ...]
+    kinds: tuple[Kind, ...]  # all kinds of packets with the accesses of each [blocks/cycle]
+    # Of each stream its kinds, each with the share of the issues.
     of: tuple[tuple[tuple[int, float], ...], ...]
-    together: Together
-    scv: float
+    together: Together  # how far channels and banks are busy with the same batches
+    scv: float  # squared coefficient of variation of the times between issues, all streams together
 
 
 def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
     """Return what a DRAM answers to streams of reads and writes; its own traffic does not count.
 
-    Parameters
-    ----------
-    spec : DramSystem
-        The system.
-    streams : tuple of Stream
-        Accesses: a batch is that many consecutive blocks.
+    ``streams``: accesses: a batch is that many consecutive blocks.
 
-    Notes
-    -----
     Streams of one kind, random accesses, sequential ones or batches, are answered as
     `qmodels.memory.dram.solve.solve_dram` answers to `RandomBlocks`, `StridedBlocks` and `Packets`; several
     kinds by `qmodels.memory.dram.mixture.mixed_waits`. Batches of many sizes are told apart by `GROUPS`

@@ -18,32 +18,21 @@ from qmodels.systems.memory.dram_system import DramSystem
 
 @dataclass(frozen=True, kw_only=True)
 class Times:
-    """Of an access in cycles: what it takes alone, and the waits at what its batch does, and does not, share.
+    """Of an access in cycles: what it takes alone, and the waits at what its batch shares and does not."""
 
-    Parameters
-    ----------
-    fixed, opening, alone : float
-        Controller, column access and burst; opening its row; and what its own batch delays it by.
-    apart, shared, common : tuple of float
-        Mean and variance of the wait at its bank; of those for others in its channel; and of
-        those for refreshes, which all channels have at the same time.
-    spread : float
-        Variance of opening the row.
-    written : tuple of float
-        Mean and variance of a write's wait for a moment without reads.
-    last : LastWrites or None
-        The last of the writes of a batch at a channel; None if none wait.
-    """
-
+    # fixed, opening, alone: controller, column access and burst; opening its row; and what its own batch
+    # delays it by.
     fixed: float
     opening: float
     alone: float
+    # apart, shared, common: mean and variance of the wait at its bank; of those for others in its channel;
+    # and of those for refreshes, which all channels have at the same time.
     apart: tuple[float, float]
     shared: tuple[float, float]
     common: tuple[float, float]
-    spread: float
-    written: tuple[float, float]
-    last: LastWrites | None
+    spread: float  # variance of opening the row
+    written: tuple[float, float]  # mean and variance of a write's wait for a moment without reads
+    last: LastWrites | None  # the last of the writes of a batch at a channel; None if none wait
 
     @property
     def mean(self) -> float:
@@ -115,25 +104,15 @@ def _refresh(mean: float, backlog: float, late: float, block: float) -> tuple[fl
 
 
 class Together(NamedTuple):
-    """How far channels, and the banks of a channel, are busy at the same time, with the same batches.
+    """How far channels, and the banks of a channel, are busy at the same time, with the same batches."""
 
-    Parameters
-    ----------
-    channels : float
-        Share of the other channels that the batch of an access uses as well.
-    banks : float
-        Accesses that are not the only one of their batch at their channel, but for one of each.
-    """
-
-    channels: float
-    banks: float
+    channels: float  # share of the other channels that the batch of an access uses as well
+    banks: float  # accesses that are not the only one of their batch at their channel, but for one of each
 
 
 def last_times(spec: DramSystem, kind: Kind, times: Times, together: Together) -> tuple[float, float]:
     """Return mean and variance until the last of a batch is done. [cycles, cycles2].
 
-    Notes
-    -----
     The accesses of a batch at a channel follow one another as they do alone, evenly from the first to the
     last. They wait for their banks, and those at different channels for these, independently unless the
     banks or channels are busy with the same batches; and all for the same refreshes: an approximation.

@@ -42,15 +42,8 @@ def operation_time(lists: FreeList, stream: Stream) -> tuple[float, float]:
 def pointer_memory(lists: FreeList, streams: tuple[Stream, ...]) -> PartAnswer:
     """Return what allocations and returns of blocks wait at the pointer memory.
 
-    Parameters
-    ----------
-    lists : FreeList
-        The lists.
-    streams : tuple of Stream
-        Allocations and returns; a batch is the blocks of one operation.
+    ``streams``: allocations and returns; a batch is the blocks of one operation.
 
-    Notes
-    -----
     One server in the order of arrival: M/G/1 for Poisson operations, exact, otherwise by Kraemer and
     Langenbach-Belz. The variance of the wait is that of M/G/1 with gamma times.
     """
@@ -90,19 +83,9 @@ def pointer_memory(lists: FreeList, streams: tuple[Stream, ...]) -> PartAnswer:
 def trial_law(lists: FreeList, *, busy: float, busy_again: float | None = None) -> FloatArray:
     """Return the probabilities that 0, 1, 2, ... head blocks are rejected before one is taken.
 
-    Parameters
-    ----------
-    lists : FreeList
-        The lists, of which the most trials.
-    busy : float
-        Probability that the first block examined is on a busy bank.
-    busy_again : float, optional
-        Probability that the next one is, given that the one before it was; as ``busy`` if left out.
-
-    Examples
-    --------
-    >>> trial_law(FreeList(alloc_trial_count=3), busy=0.5, busy_again=0.2)
-    array([0.5, 0.4, 0.1])
+    ``lists``: the lists, of which the most trials; ``busy``: probability that the first block examined is on
+    a busy bank; ``busy_again``: probability that the next one is, given that the one before it was; as
+    ``busy`` if left out.
     """
     again = busy if busy_again is None else busy_again
     return rejection_law(busy=busy, busy_again=again, alloc_trial_count=int(lists.alloc_trial_count))
@@ -119,17 +102,9 @@ def lost_jobs(
 ) -> tuple[tuple[float, ...], tuple[str, ...]]:
     """Return the probability that a job of each allocating stream finds too few free blocks, and doubts.
 
-    Parameters
-    ----------
-    lists : FreeList
-        The lists.
-    streams : tuple of Stream
-        The allocations; rates are those of the jobs that ask.
-    holds : array_like
-        Mean time that the blocks of a job of each stream are in use. [ns]
+    ``streams``: the allocations; rates are those of the jobs that ask; ``holds``: mean time that the blocks
+    of a job of each stream are in use [ns].
 
-    Notes
-    -----
     The loss link of Kaufman and Roberts, exact for jobs that come as a Poisson stream whatever the law of
     the time they hold their blocks. Burstier jobs fill the list more often: a doubt where any are lost.
     """

@@ -33,47 +33,23 @@ MOST_KNOWN = 16
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Offered:
-    """Packet streams on the flows of a network.
+    """Packet streams on the flows of a network."""
 
-    Parameters
-    ----------
-    spec : Noc
-        The network with packets of all their sizes between all their nodes.
-    table : FlowTable
-        Its flows.
-    stream : array of int
-        Of each flow that has packets, the kind of stream: source, target and size.
-    of : array of int
-        Of each packet stream, that kind.
-    share : array
-        Share of a kind's packets that each flow gets, of several routes.
-    deadlock : tuple of str
-        Virtual channels in which packets may wait for each other in a circle.
-    known : dict
-        Turns of packets in other proportions, found before.
-    """
-
-    spec: Noc
-    table: FlowTable
+    spec: Noc  # the network with packets of all their sizes between all their nodes
+    table: FlowTable  # its flows
+    # Of each flow that has packets, the kind of stream: source, target and size.
     stream: npt.NDArray[np.int64]
-    of: npt.NDArray[np.int64]
-    share: FloatArray
-    deadlock: tuple[str, ...]
-    known: dict[Any, Any] = field(default_factory=dict)
+    of: npt.NDArray[np.int64]  # of each packet stream, that kind
+    share: FloatArray  # share of a kind's packets that each flow gets, of several routes
+    deadlock: tuple[str, ...]  # virtual channels in which packets may wait for each other in a circle
+    known: dict[Any, Any] = field(default_factory=dict)  # turns of packets in other proportions, found before
 
 
 def respond_network(noc: Noc, packets: PacketStreams) -> PacketAnswer:
     """Return what the interconnect answers to packets between its nodes.
 
-    Parameters
-    ----------
-    noc : Noc
-        The network; its own traffic does not count.
-    packets : PacketStreams
-        All packets, of all sizes.
+    ``packets``: all packets, of all sizes.
 
-    Notes
-    -----
     `qmodels.noc.solve_noc.solve_noc` for Poisson packets of several sizes whose rates are those of the
     streams. To the wait at a source is added what packets that come at the same time wait for each other, as
     with batch arrivals, and by Kingman's formula what other gaps do; both raise the waits in the network as

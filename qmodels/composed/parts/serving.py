@@ -11,24 +11,12 @@ from qmodels.systems.composed.parts import Offered, ServingPart
 def serving_copy(part: ServingPart, streams: tuple[Stream, ...]) -> PartAnswer:
     """Return what one copy of a part of another package answers.
 
-    Parameters
-    ----------
-    part : ServingPart
-        The part.
-    streams : tuple of Stream
-        What comes to the copy. Jobs of a batch are taken to be independent of each other.
-
-    Raises
-    ------
-    ValueError
-        If the part does not answer to each stream.
+    ``streams``: what comes to the copy. Jobs of a batch are taken to be independent of each other.
     """
     rates = np.array([s.request_rate for s in streams])
     served = part.served(
         Offered(
-            rate=rates,
-            arrival_scv=np.array([s.scv for s in streams]),
-            flows=tuple(s.flow for s in streams),
+            rate=rates, arrival_scv=np.array([s.scv for s in streams]), flows=tuple(s.flow for s in streams)
         )
     )
     shape = rates.shape

@@ -13,12 +13,7 @@ from qmodels.composed.parts.bursty import wait_of_batches, wait_of_bursts
 from qmodels.composed.parts.serving import last_of_batch
 from qmodels.composed.plan import ONE
 from qmodels.composed.streams import PartAnswer, Response, Stream
-from qmodels.networks.open.flow_scv import (
-    departing_scv,
-    merging_weight,
-    service_noise,
-    split_scv,
-)
+from qmodels.networks.open.flow_scv import departing_scv, merging_weight, service_noise, split_scv
 from qmodels.networks.solve import solve_network
 from qmodels.networks.station import mixture
 from qmodels.numerics.largest import largest_moments
@@ -34,30 +29,16 @@ EXTRAS = ("setup", "vacation", "rate_multiplier")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Flows:
-    """What comes to one station, by flow: streams of a flow have the same service.
+    """What comes to one station, by flow: streams of a flow have the same service."""
 
-    Parameters
-    ----------
-    names : tuple of str
-        The flows.
-    rate : array
-        Jobs of each. [1/ns]
-    mean, scv : array
-        Mean and squared coefficient of variation of their services. [ns]
-    arrival_scv : float
-        Of the times between arrivals, all flows together, as a queue at its load sees them.
-    peak : float
-        Rate in their bursts over the mean rate; 1 if these are not known.
-    batch : array of float
-        Probabilities of 0, 1, 2, ... jobs that arrive at the same time.
-    """
-
-    names: tuple[str, ...]
-    rate: FloatArray
+    names: tuple[str, ...]  # the flows
+    rate: FloatArray  # jobs of each [1/ns]
+    # mean, scv: mean and squared coefficient of variation of their services [ns].
     mean: FloatArray
     scv: FloatArray
-    arrival_scv: float
-    peak: float = 1.0
+    arrival_scv: float  # of the times between arrivals, all flows together, as a queue at its load sees them
+    peak: float = 1.0  # rate in their bursts over the mean rate; 1 if these are not known
+    # Probabilities of 0, 1, 2, ... jobs that arrive at the same time.
     batch: FloatArray = field(default_factory=lambda: ONE)
 
     @property
@@ -84,22 +65,9 @@ class Visits:
 def station_copy(station: Station, streams: tuple[Stream, ...], arrivals: Any = None) -> PartAnswer:
     """Return what a station answers to what comes to it.
 
-    Parameters
-    ----------
-    station : Station
-        The station.
-    streams : tuple of Stream
-        What comes to it; the jobs of a batch arrive at the same time.
-    arrivals : Law, optional
-        The law of the times between arrivals, where there is one stream and it is known.
+    ``streams``: what comes to it; the jobs of a batch arrive at the same time; ``arrivals``: the law of the
+    times between arrivals, where there is one stream and it is known.
 
-    Raises
-    ------
-    ValueError
-        If no model of `qmodels.networks.solve.solve_network` covers the station.
-
-    Notes
-    -----
     Poisson streams, and one of a known law, are answered by `solve_network`. Others wait as in GI/G/c with
     the SCV that Whitt's analyzer gives to streams that meet; at a single server a batch waits as one job.
     What that leaves out of a station is said as a doubt. Variances that a model does not give are those of a

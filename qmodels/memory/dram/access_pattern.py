@@ -18,27 +18,13 @@ PACKETS, MOST_BLOCKS, LONG_PACKETS = 512, 1 << 18, 4
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AccessPattern:
-    """What reaches channels, ranks and banks of a system.
+    """What reaches channels, ranks and banks of a system."""
 
-    Parameters
-    ----------
-    channel_share : array
-        Share of the accesses of each channel.
-    bank_share : float
-        Share of a channel's accesses that its busiest bank gets.
-    group_share : float
-        Share of a channel's accesses that its busiest bank group gets.
-    group_repeat : float
-        Accesses of a channel to the bank group that the one before was to.
-    row_hit_ratio : float
-        Accesses whose row is open when they are served one by one.
-    """
-
-    channel_share: FloatArray
-    bank_share: float
-    group_share: float
-    group_repeat: float
-    row_hit_ratio: float
+    channel_share: FloatArray  # share of the accesses of each channel
+    bank_share: float  # share of a channel's accesses that its busiest bank gets
+    group_share: float  # share of a channel's accesses that its busiest bank group gets
+    group_repeat: float  # accesses of a channel to the bank group that the one before was to
+    row_hit_ratio: float  # accesses whose row is open when they are served one by one
 
     def channels(self, *, alike: bool) -> list[tuple[int, float, float]]:
         """Return number, share, and share of all like it, of the channels in use.
@@ -56,18 +42,9 @@ class AccessPattern:
 def access_pattern(spec: DramSystem) -> AccessPattern:
     """Return what a system's traffic is to its channels and banks.
 
-    Notes
-    -----
     Exact for `RandomBlocks`, but for row hits among writes, see `_mixed_hits`. Streams and traces are
     judged by their first `SAMPLE` accesses, packets by at least `PACKETS` random places, long ones by fewer:
     row hits and repeats as accesses one after the other make them.
-
-    Examples
-    --------
-    >>> from qmodels.systems.memory.dram_system import dram
-    >>> spec = dram("DDR4-3200", channels=4, traffic=StridedBlocks(stride=2))
-    >>> access_pattern(spec).channel_share
-    array([0.5, 0. , 0.5, 0. ])
     """
     g, traffic = spec.geometry, spec.traffic
     if isinstance(traffic, RandomBlocks):

@@ -19,30 +19,16 @@ LEAST_PACKETS, MOST_BLOCKS, LONG_PACKETS = 2048, 1 << 18, 4
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Visits:
-    """Accesses to a channel, those of a packet being one visit.
+    """Accesses to a channel, those of a packet being one visit."""
 
-    Parameters
-    ----------
-    visit : array of int
-        Number of the visit of each access, ascending from 0.
-    offset : array of int
-        From the first access of the visit. [cycles]
-    bank, write : array of int
-        Bank of the channel of each access; 1 for a write.
-    row : array of int or None
-        Row of each access of packets; those of others follow from ``hit``.
-    hit : array of bool or None
-        Whether the access before to that bank was to the same row; None for packets.
-    position : array of int
-        Of each visit among the accesses of the whole system, where these arrive as a Poisson process.
-    """
-
-    visit: IntArray
-    offset: IntArray
+    visit: IntArray  # number of the visit of each access, ascending from 0
+    offset: IntArray  # from the first access of the visit [cycles]
+    # bank, write: bank of the channel of each access; 1 for a write.
     bank: IntArray
-    row: IntArray | None
+    row: IntArray | None  # row of each access of packets; those of others follow from ``hit``
     write: IntArray
-    hit: Any
+    hit: Any  # whether the access before to that bank was to the same row; None for packets
+    # Of each visit among the accesses of the whole system, where these arrive as a Poisson process.
     position: IntArray
 
     @property

@@ -22,68 +22,37 @@ from qmodels.systems.memory.dram_traffic import Packets, RandomBlocks
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ChannelWaits:
-    """Mean parts of a latency at one channel, arrays of one value for each load. [cycles].
+    """Mean parts of a latency at one channel, arrays of one value for each load. [cycles]."""
 
-    Parameters
-    ----------
-    row : float or array
-        Opening the row, unloaded.
-    row_hit_ratio : array
-        Accesses that find their row open.
-    bank, activation, bus, refresh, queue : array
-        Waiting for the bank, for the rank's row commands, for the data bus, for refreshes while they
-        last, and behind accesses of the other direction.
-    backlog : array
-        Waiting behind what refreshes have held up.
-    forced : array
-        Probability that an access waits behind accesses of the other direction that are forced out.
-    write_queue : array
-        What writes wait until it is their turn.
-    write_last : LastWrites or None
-        The wait of the last of writes that come together, at one load; None where none wait, or of several.
-    row_open : float or array
-        Probability that another row is open where a row is to be opened.
-    bank_conflict : array or None
-        Probability that an access finds its bank busy; None where it follows from the waits.
-    refreshed : array
-        Probability that an access is delayed by a refresh.
-    alone : float
-        Part of ``bus``: by those of its own packet, the memory otherwise idle.
-    reach : dict of str to float or array
-        Of bank, activation, bus and refresh: the longest time that one predecessor makes an access wait.
-    """
-
-    row: Any
-    row_hit_ratio: Any
+    row: Any  # opening the row, unloaded
+    row_hit_ratio: Any  # accesses that find their row open
+    # bank, activation, bus, refresh, queue: waiting for the bank, for the rank's row commands, for the data
+    # bus, for refreshes while they last, and behind accesses of the other direction.
     bank: Any
     activation: Any
     bus: Any
     refresh: Any
-    backlog: Any
+    backlog: Any  # waiting behind what refreshes have held up
     queue: Any
-    forced: Any
-    write_queue: Any
+    forced: Any  # probability that an access waits behind accesses of the other direction that are forced out
+    write_queue: Any  # what writes wait until it is their turn
+    # The wait of the last of writes that come together, at one load; None where none wait, or of several.
     write_last: LastWrites | None
-    row_open: Any
-    bank_conflict: Any
-    refreshed: Any
-    alone: float
+    row_open: Any  # probability that another row is open where a row is to be opened
+    bank_conflict: Any  # probability that an access finds its bank busy; None where it follows from the waits
+    refreshed: Any  # probability that an access is delayed by a refresh
+    alone: float  # part of ``bus``: by those of its own packet, the memory otherwise idle
+    # Of bank, activation, bus and refresh: the longest time that one predecessor makes an access wait.
     reach: dict[str, Any]
 
 
 def channel_waits(
-    spec: DramSystem,
-    pattern: AccessPattern,
-    channel: int,
-    rate: Any,
-    packets: PacketTimes | None = None,
+    spec: DramSystem, pattern: AccessPattern, channel: int, rate: Any, packets: PacketTimes | None = None
 ) -> ChannelWaits:
     r"""Return where accesses wait at a channel that gets ``rate`` of them, below its largest rate.
 
     Packets are those of the traffic, or others whose times are given: a mixture of several kinds.
 
-    Notes
-    -----
     Three kinds of servers in a hierarchy, a pair of accesses meeting at the narrowest they share:
     bus (time :math:`L`), row commands of a rank (:math:`s = \max(t_{FAW}/4, t_{RRD})`), bank
     (:math:`D = t_{RC}`). With :math:`w(\lambda, m_1, m_2) = \lambda m_2 / 2 (1 - \lambda m_1)`
@@ -173,13 +142,7 @@ def _row_open(spec: DramSystem, bank_rate: Any) -> Any:
 
 
 def _in_order(
-    spec: DramSystem,
-    pattern: AccessPattern,
-    channel: int,
-    rate: Any,
-    opening: Any,
-    row_open: Any,
-    shut: Any,
+    spec: DramSystem, pattern: AccessPattern, channel: int, rate: Any, opening: Any, row_open: Any, shut: Any
 ) -> ChannelWaits:
     r"""Return the parts where accesses use the bus in their order.
 

@@ -19,15 +19,8 @@ from qmodels.systems.memory.dram_traffic import AddressTrace, Packets, RandomBlo
 def refresh_time(spec: DramSystem, row_rate: Any) -> Any:
     r"""Return how long a refresh keeps a rank from opening rows. [cycles].
 
-    Parameters
-    ----------
-    spec : DramSystem
-        The system.
-    row_rate : float or array
-        Row commands of a rank. [1/cycle]
+    ``row_rate``: row commands of a rank [1/cycle].
 
-    Notes
-    -----
     The refresh itself and, before it, the rest of the row cycle of the last row command: with Poisson
     row commands at rate :math:`\nu`, :math:`t_{RC} - (1 - e^{-\nu t_{RC}})/\nu`; with open pages at
     least the time to close the rows.
@@ -66,23 +59,12 @@ def channel_limits(
 ) -> dict[str, float]:
     """Return the largest rate of a channel by each of its resources. [accesses/cycle].
 
-    Parameters
-    ----------
-    spec : DramSystem
-        The system.
-    pattern : AccessPattern
-        What reaches its channels.
-    packets : PacketTimes, optional
-        What packets make of the channel, where they are not those of the spec's traffic.
-
-    Returns
-    -------
-    dict of str to float
-        ``bus``: its data bus, the gaps between ranks included. ``turnaround``: the first of the others,
-        with turns between reads and writes that are forced out. ``group``: the column commands of the
-        busiest bank group (tCCD_L). ``bank``: the busiest bank. ``activation``: the row
-        commands of its ranks (tFAW, tRRD). ``order``: accesses in order, whose bank is not ready.
-        ``refresh``: the smallest of the others, less the time its rank or bank is refreshed.
+    ``pattern``: what reaches its channels; ``packets``: what packets make of the channel, where they are not
+    those of the spec's traffic. Returns ``bus``: its data bus, the gaps between ranks included.
+    ``turnaround``: the first of the others, with turns between reads and writes that are forced out.
+    ``group``: the column commands of the busiest bank group (tCCD_L). ``bank``: the busiest bank.
+    ``activation``: the row commands of its ranks (tFAW, tRRD). ``order``: accesses in order, whose bank is
+    not ready. ``refresh``: the smallest of the others, less the time its rank or bank is refreshed.
     """
     t, g = spec.timing, spec.geometry
     write = spec.traffic.write_fraction

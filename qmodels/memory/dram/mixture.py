@@ -27,46 +27,24 @@ PAIRS = 1024
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """Packets of one kind.
+    """Packets of one kind."""
 
-    Parameters
-    ----------
-    blocks : int
-        Consecutive blocks of a packet.
-    write : bool
-        Whether they are written.
-    rate : float
-        Accesses of the whole system. [blocks/cycle]
-    follows : bool
-        Whether each packet begins where the one of this kind before it ended, or anywhere.
-    """
-
-    blocks: int
-    write: bool
-    rate: float
+    blocks: int  # consecutive blocks of a packet
+    write: bool  # whether they are written
+    rate: float  # accesses of the whole system [blocks/cycle]
+    # Whether each packet begins where the one of this kind before it ended, or anywhere.
     follows: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Mixed:
-    """What several kinds of packets meet.
+    """What several kinds of packets meet."""
 
-    Parameters
-    ----------
-    find : callable
-        Finds the waits of the accesses of each kind.
-    row_hit_ratio : tuple of float
-        Accesses of each kind whose row is open.
-    limits : dict of str to float
-        Accesses per cycle and channel that each resource sustains of such a mixture. [blocks/cycle]
-    rate : float
-        Accesses per cycle of the fullest channel.
-    """
-
-    find: Callable[[], tuple[ChannelWaits, ...]]
-    row_hit_ratio: tuple[float, ...]
+    find: Callable[[], tuple[ChannelWaits, ...]]  # finds the waits of the accesses of each kind
+    row_hit_ratio: tuple[float, ...]  # accesses of each kind whose row is open
+    # Accesses per cycle and channel that each resource sustains of such a mixture [blocks/cycle].
     limits: dict[str, float]
-    rate: float
+    rate: float  # accesses per cycle of the fullest channel
 
     @cached_property
     def waits(self) -> tuple[ChannelWaits, ...]:
@@ -82,17 +60,9 @@ class Mixed:
 def mixed_waits(spec: DramSystem, kinds: Sequence[Kind], largest_load: float = 0.999) -> Mixed:
     r"""Return what packets of several kinds meet; the traffic of the system itself does not count.
 
-    Parameters
-    ----------
-    spec : DramSystem
-        The system; its scheduler must not be in-order.
-    kinds : sequence of Kind
-        All packets, which arrive as Poisson processes.
-    largest_load : float
-        Load beyond which waits are those at this one.
+    ``kinds``: all packets, which arrive as Poisson processes; ``largest_load``: load beyond which waits are
+    those at this one.
 
-    Notes
-    -----
     The model of packets (`qmodels.memory.dram.ready_waits.packet_waits`) with the moments of all visits:
     one kind of packets waits as `qmodels.memory.dram.solve.solve_dram` says. What visits of kind :math:`j` do
     to the accesses of kind :math:`i` at low load is followed for each pair of kinds as for one kind, so

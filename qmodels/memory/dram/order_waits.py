@@ -26,27 +26,6 @@ MOST_BURSTS = 7
 class OrderTimes:
     r"""What the sequence of banks, rows and directions makes of accesses in order.
 
-    Parameters
-    ----------
-    size, time : float
-        Accesses of a visit of the channel, and the time that it takes under saturation, means. [cycles]
-    pairs, saturated : float
-        Second moments that stand for the time of a visit at low load and under saturation. [cycles^2]
-    alone : float
-        Mean delay of an access in an idle system: opening its row, and those of its own packet. [cycles]
-    conflicts : tuple of float
-        Accesses that find their bank busy: alone, what each unit of load adds to it, under saturation.
-    row_hit_ratio : float
-        Accesses of a visit alone whose row is open.
-    steps : tuple of Steps
-        Of a known sequence: as pairs make them, and under saturation.
-    part : float
-        Share of the accesses of the system that the channel gets of such a sequence.
-    only_banks : dict or None
-        What `in_order_banks` needs, where it is exact.
-
-    Notes
-    -----
     Visits arrive as a Poisson process with rate :math:`\nu`; the load is :math:`\rho = \nu E[X]`, with
     the time :math:`X` of a visit that follows without a pause. A visit meets at most one other at low
     load, which gives :math:`m_0` exactly, see `qmodels.memory.dram.visit_pairs.pair_slopes`; near
@@ -61,16 +40,22 @@ class OrderTimes:
     `qmodels.memory.dram.recursions.sequence`.
     """
 
+    # size, time: accesses of a visit of the channel, and the time that it takes under saturation, means
+    # [cycles].
     size: float
     time: float
+    # pairs, saturated: second moments that stand for the time of a visit at low load and under saturation
+    # [cycles^2].
     pairs: float
     saturated: float
+    # Mean delay of an access in an idle system: opening its row, and those of its own packet [cycles].
     alone: float
+    # Accesses that find their bank busy: alone, what each unit of load adds to it, under saturation.
     conflicts: tuple[float, float, float]
-    row_hit_ratio: float
-    steps: tuple[Steps, ...] = ()
-    part: float = 1.0
-    only_banks: dict[str, Any] | None = None
+    row_hit_ratio: float  # accesses of a visit alone whose row is open
+    steps: tuple[Steps, ...] = ()  # of a known sequence: as pairs make them, and under saturation
+    part: float = 1.0  # share of the accesses of the system that the channel gets of such a sequence
+    only_banks: dict[str, Any] | None = None  # what `in_order_banks` needs, where it is exact
 
     @property
     def max_rate(self) -> float:

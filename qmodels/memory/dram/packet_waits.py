@@ -20,46 +20,28 @@ Moments = tuple[float, float]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PacketTimes:
-    """What packets, of which a channel gets ``size`` accesses each, make of its resources.
+    """What packets, of which a channel gets ``size`` accesses each, make of its resources."""
 
-    Parameters
-    ----------
-    size : float
-        Accesses of a packet at the channel, mean of those that use it.
-    alone : float
-        Mean delay of an access in an idle system but for opening its row: by those of its packet. [cycles]
-    delay : float
-        What an access is delayed by others per packet and cycle at low load. [cycles^2]
-    conflict_alone, conflict : float
-        Accesses that find their bank busy in an idle system, and what a packet per cycle adds to it at
-        low load.
-    bus, row_commands : tuple of float
-        Mean and second moment of the accesses, and of the row commands in a rank, of a packet.
-    bank : tuple of float
-        Mean and second moment of the time that a packet keeps a bank. [cycles]
-    banks : float
-        Banks of the channel that a packet uses, mean.
-    spread : bool
-        Whether the accesses of a packet arrive one after the other.
-    directions : tuple
-        Where packets of several kinds come together: of each kind that is read its share of those that are,
-        its size and ``alone``; and the size of packets that are written.
-    columns : tuple of float
-        When the accesses of a packet alone get their bus, mean and last, from its arrival, the rows
-        opened. [cycles]
-    """
-
-    size: float
+    size: float  # accesses of a packet at the channel, mean of those that use it
+    # Mean delay of an access in an idle system but for opening its row: by those of its packet [cycles].
     alone: float
-    delay: float
+    delay: float  # what an access is delayed by others per packet and cycle at low load [cycles^2]
+    # conflict_alone, conflict: accesses that find their bank busy in an idle system, and what a packet per
+    # cycle adds to it at low load.
     conflict_alone: float
     conflict: float
+    # bus, row_commands: mean and second moment of the accesses, and of the row commands in a rank, of a
+    # packet.
     bus: Moments
     row_commands: Moments
-    bank: Moments
-    banks: float
-    spread: bool
+    bank: Moments  # mean and second moment of the time that a packet keeps a bank [cycles]
+    banks: float  # banks of the channel that a packet uses, mean
+    spread: bool  # whether the accesses of a packet arrive one after the other
+    # Where packets of several kinds come together: of each kind that is read its share of those that are, its
+    # size and ``alone``; and the size of packets that are written.
     directions: tuple[tuple[tuple[float, float, float], ...], float] | None = None
+    # When the accesses of a packet alone get their bus, mean and last, from its arrival, the rows opened
+    # [cycles].
     columns: tuple[float, float] = (0.0, 0.0)
 
     @property

@@ -33,42 +33,20 @@ def mixture(laws: list[tuple[float, FloatArray]]) -> FloatArray:
 
 
 def latency_law(
-    *,
-    waits: Waits,
-    delays: Waits,
-    fixed: float,
-    hits: float,
-    row: float,
-    cell: int = 1,
+    *, waits: Waits, delays: Waits, fixed: float, hits: float, row: float, cell: int = 1
 ) -> FloatArray:
     r"""Return the probabilities of latencies of 0, 1, 2, ... cells.
 
-    Parameters
-    ----------
-    waits : list of tuple of float
-        Of each independent wait behind others: its mean and the longest time one of them causes.
-    delays : list of tuple of float
-        Of each independent delay that happens or not: its probability, and up to when it lasts.
-    fixed : float
-        Time that every access takes. [cycles]
-    hits, row : float
-        Share of the accesses that open no row, and the time that opening takes the others.
-    cell : int
-        Width of a cell; `grid` gives one of which at most `MOST_CELLS` are needed. [cycles]
+    ``waits``: of each independent wait behind others: its mean and the longest time one of them causes;
+    ``delays``: of each independent delay that happens or not: its probability, and up to when it lasts;
+    ``fixed``: time that every access takes [cycles]; ``hits``, ``row``: share of the accesses that open no
+    row, and the time that opening takes the others; ``cell``: width of a cell; `grid` gives one of which at
+    most `MOST_CELLS` are needed [cycles]. Returns probabilities of 0, 1, 2, ... cells.
 
-    Returns
-    -------
-    array
-        Probabilities of 0, 1, 2, ... cells.
-
-    Notes
-    -----
     A wait has the form of that in M/D/1, a geometric number of residual service times, each uniform
     up to the longest; their mean number is what makes up the mean wait. A delay is uniform.
     Approximate: waits are taken to be independent.
 
-    Examples
-    --------
     >>> law = latency_law(waits=[(1.0, 4.0)], delays=[], fixed=10.0, hits=1.0, row=0.0)
     >>> round(float(law @ np.arange(law.size)), 6)
     11.0

@@ -18,26 +18,15 @@ DENSE = 12
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Runs:
-    r"""Runs of accesses that share a resource, by the number of accesses before the last one.
+    r"""Runs of accesses that share a resource, by the number of accesses before the last one."""
 
-    Parameters
-    ----------
-    index : array of int, shape (starts, longest + 1)
-        The accesses of each run.
-    number, weight : array
-        Accesses :math:`n` before the last one that are looked at, and the weight of each in sums over
-        :math:`1/n`.
-    ahead : array, shape (starts, numbers)
-        Accesses of the whole system from the first of the run to the last.
-    share : float
-        Share of the accesses that are in such runs.
-    """
-
-    index: IntArray
+    index: IntArray  # the accesses of each run
+    # number, weight: accesses :math:`n` before the last one that are looked at, and the weight of each in
+    # sums over :math:`1/n`.
     number: FloatArray
     weight: FloatArray
-    ahead: FloatArray
-    share: float = 1.0
+    ahead: FloatArray  # accesses of the whole system from the first of the run to the last
+    share: float = 1.0  # share of the accesses that are in such runs
 
     def of(self, values: Any) -> FloatArray:
         """Return values of all accesses of the runs at the numbers, those of long runs at the mean pace."""
@@ -61,18 +50,6 @@ class Runs:
 class Paths:
     r"""Times of the paths that end at an access, for the waits that they make.
 
-    Parameters
-    ----------
-    weight : array
-        Of each number of accesses in sums over one by that number.
-    ahead, time : array, shape (kinds, numbers)
-        Accesses of the whole system from the first of a path to its last, and the time from the arrival
-        of the first until the last could be served, less what that takes alone, if all arrive together.
-    share : array
-        Share of the accesses of each kind.
-
-    Notes
-    -----
     An access waits for the longest of the paths that end at it, :math:`W = \max_n (T_n - A_n)^+`, with
     :math:`T_n` the time of a path of :math:`n` before it and :math:`A_n` the time in which they came, here
     of Erlang's law. By Spitzer's identity
@@ -82,10 +59,12 @@ class Paths:
     exact where the steps are independent; taken here as the mean over the places of the sequence.
     """
 
-    weight: FloatArray
+    weight: FloatArray  # of each number of accesses in sums over one by that number
+    # ahead, time: accesses of the whole system from the first of a path to its last, and the time from the
+    # arrival of the first until the last could be served, less what that takes alone, if all arrive together.
     ahead: FloatArray
     time: FloatArray
-    share: FloatArray
+    share: FloatArray  # share of the accesses of each kind
 
     def waiting_time(self, rate: float) -> float:
         """Return the mean wait at a rate of the whole system. [cycles]."""
@@ -103,12 +82,8 @@ class Paths:
 def runs_of(chain: IntArray, key: IntArray, position: IntArray) -> Runs | None:
     """Return runs of a chain of accesses within each of which the key does not change.
 
-    Parameters
-    ----------
-    chain : array of int
-        Numbers of accesses, those of one key together and in their order.
-    key, position : array of int
-        Of each access of the chain: what it shares with others, and its number among all accesses.
+    ``chain``: numbers of accesses, those of one key together and in their order; ``key``, ``position``: of
+    each access of the chain: what it shares with others, and its number among all accesses.
     """
     length = LONGEST
     while length >= 4:

@@ -33,32 +33,17 @@ class Shared:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StreamTimes:
-    r"""What a known sequence makes of the resources of a channel.
+    r"""What a known sequence makes of the resources of a channel."""
 
-    Parameters
-    ----------
-    resources : dict of str to Shared
-        Bus, bank group, row commands and bank, as far as the sequence uses them.
-    ahead, after : array
-        Of accesses: those of the whole system since the one before to its bank, and for how long that
-        one keeps it from when it need no longer wait.
-    always : float
-        Share of the accesses that find their bank open at another row, whatever the load.
-    part : float
-        Share of the accesses of the system that the channel gets.
-    bank_time : float
-        Time of the busiest bank per access of the channel. [cycles]
-    row_hit_ratio : float
-        Accesses whose row is open.
-    """
-
-    resources: dict[str, Shared]
+    resources: dict[str, Shared]  # bus, bank group, row commands and bank, as far as the sequence uses them
+    # ahead, after: of accesses: those of the whole system since the one before to its bank, and for how long
+    # that one keeps it from when it need no longer wait.
     ahead: FloatArray
     after: FloatArray
-    always: float
-    part: float
-    bank_time: float
-    row_hit_ratio: float
+    always: float  # share of the accesses that find their bank open at another row, whatever the load
+    part: float  # share of the accesses of the system that the channel gets
+    bank_time: float  # time of the busiest bank per access of the channel [cycles]
+    row_hit_ratio: float  # accesses whose row is open
 
     def waiting_time(self, name: str, rate: Any) -> FloatArray:
         """Return what a resource adds to the wait, at a rate of the channel. [cycles]."""

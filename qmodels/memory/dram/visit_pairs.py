@@ -20,17 +20,11 @@ bank was busy."""
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MetVisits:
-    """What pairs of visits add to their accesses, integrated over the time between the two.
+    """What pairs of visits add to their accesses, integrated over the time between the two."""
 
-    Parameters
-    ----------
-    access : array of int
-        The accesses of all pairs, by their numbers.
-    delay, conflict : array
-        Delay and conflicts of each, such that their sums are those of a pair, mean. [cycles^2, cycles]
-    """
-
-    access: IntArray
+    access: IntArray  # the accesses of all pairs, by their numbers
+    # delay, conflict: delay and conflicts of each, such that their sums are those of a pair, mean [cycles^2,
+    # cycles].
     delay: FloatArray
     conflict: FloatArray
 
@@ -40,21 +34,10 @@ def pair_slopes(
 ) -> tuple[float, float]:
     r"""Return how delays and conflicts of an access grow with the rate of visits, at low load.
 
-    Parameters
-    ----------
-    spec : DramSystem
-        The system.
-    visits : Visits
-        What the channel is asked for.
-    serve : callable
-        The scheduler.
-    alone, busy : array
-        What it makes of each visit in an idle system.
-    rng : Generator
-        Times between the visits, one from each of as many parts of the time in which they can meet.
+    ``visits``: what the channel is asked for; ``alone``, ``busy``: what it makes of each visit in an idle
+    system; ``rng``: times between the visits, one from each of as many parts of the time in which they can
+    meet.
 
-    Notes
-    -----
     To first order in the rate :math:`\nu` of Poisson visits only pairs meet. If :math:`\Delta(t)` is the
     sum of what two visits :math:`t` apart add to the delays of their accesses, :math:`k` in each, the mean
     delay of an access grows by :math:`\nu \int_0^\infty E[\Delta(t)]\,dt / k` (here without :math:`\nu`).

@@ -14,22 +14,14 @@ RESOURCES = ("computing", "commands", "channels", "controllers")
 
 @dataclass(frozen=True, kw_only=True)
 class NumaBounds:
-    """Bounds of the execution time.
+    """Bounds of the execution time."""
 
-    Parameters
-    ----------
-    lower : mapping of str to float
-        Least time because of the busiest core's computing, the commands of one core that meet no
-        others, the busiest channel, and the busiest controller. [cycles]
-    upper : float
-        Most time: a core's own work and once all that others may make it wait for. [cycles]
-    overlap_speedup : float
-        Most that double buffering can gain: (C + Y) / max(C, Y) of the core with the longest
-        computing C and commands Y without contention.
-    """
-
+    # Least time because of the busiest core's computing, the commands of one core that meet no others, the
+    # busiest channel, and the busiest controller [cycles].
     lower: Mapping[str, float]
-    upper: float
+    upper: float  # most time: a core's own work and once all that others may make it wait for [cycles]
+    # Most that double buffering can gain: (C + Y) / max(C, Y) of the core with the longest computing C and
+    # commands Y without contention.
     overlap_speedup: float
 
     @property
@@ -46,17 +38,6 @@ class NumaBounds:
 def numa_bounds(machine: NumaMachine) -> NumaBounds:
     r"""Return bounds of the mean execution time.
 
-    Parameters
-    ----------
-    machine : NumaMachine
-        The machine.
-
-    Returns
-    -------
-    NumaBounds
-
-    Notes
-    -----
     With steps :math:`n_i`, computing :math:`C_i`, commands :math:`Y_i` of a block without any wait or
     turning, accesses :math:`A_{im}` and the controller's time s:
 
@@ -78,12 +59,6 @@ def numa_bounds(machine: NumaMachine) -> NumaBounds:
     .. [1] T. Aven, "Upper (lower) bounds on the mean of the maximum (minimum) of a number of random
        variables", *Journal of Applied Probability* 22(3), 1985 (the inequality derived again here, by
        Cauchy and Schwarz).
-
-    Examples
-    --------
-    >>> bounds = numa_bounds(NumaMachine())
-    >>> bounds.limit, bounds.low
-    ('computing', 10253000.0)
     """
     chip, dma, work = machine.chip, machine.dma, machine.work
     cores = range(chip.cores)

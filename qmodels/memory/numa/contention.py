@@ -13,20 +13,8 @@ from qmodels.systems.memory.numa import NumaMachine
 def number_of_others(activity: FloatArray) -> FloatArray:
     r"""Return the law of how many *other* agents are active, agents being active independently.
 
-    Parameters
-    ----------
-    activity : ndarray of shape (agents, places)
-        Probability that an agent is active at a place.
-
-    Returns
-    -------
-    ndarray of shape (agents, places, agents)
-        Probability of 0, 1, ... others at the place.
-
-    Examples
-    --------
-    >>> number_of_others(np.array([[0.5], [0.5], [1.0]]))[:, 0].tolist()
-    [[0.0, 0.5, 0.5], [0.0, 0.5, 0.5], [0.25, 0.5, 0.25]]
+    ``activity``: probability that an agent is active at a place. Returns probability of 0, 1, ... others at
+    the place.
     """
     agents, places = activity.shape
     law = np.zeros((agents, places, agents))
@@ -43,27 +31,14 @@ def number_of_others(activity: FloatArray) -> FloatArray:
 def access_time(law: FloatArray, alone: FloatArray, service: float) -> FloatArray:
     r"""Return the mean time of an access while others have accesses at the controller.
 
-    Parameters
-    ----------
-    law : ndarray of shape (..., others)
-        Probability of 0, 1, ... others, as seen by who begins.
-    alone : ndarray
-        Time of an access that meets no other. [cycles]
-    service : float
-        Time at the controller. [cycles]
+    ``law``: probability of 0, 1, ... others, as seen by who begins; ``alone``: time of an access that meets
+    no other [cycles]; ``service``: time at the controller [cycles].
 
-    Notes
-    -----
     Agents with one access under way each, sent again when it is back: with n of them and constant
     times each has one back every :math:`\max(u, n s)` cycles, exact as soon as they have found
     their order. So a controller is a station that n blocks share, at a rate that grows until it is
     busy, and by the arrival theorem a block takes the mean of these times over the numbers that it
     finds. A controller is never more than busy, as that is at least :math:`s (1 + E[others])`.
-
-    Examples
-    --------
-    >>> float(access_time(np.array([0.0, 0.0, 1.0]), np.array(45.0), 35.0))
-    105.0
     """
     together = service * np.arange(1, law.shape[-1] + 1)
     return np.asarray((law * np.maximum(alone[..., None], together)).sum(axis=-1))
@@ -91,17 +66,7 @@ def in_phase(machine: NumaMachine, cores: list[int]) -> list[list[tuple[int, int
 def turns(machine: NumaMachine, cores: list[int]) -> FloatArray:
     """Return how often the commands of cores in phase turn their channel to another memory.
 
-    Returns
-    -------
-    ndarray of shape (cores, commands of a step)
-        Probability, over the steps.
-
-    Examples
-    --------
-    >>> from qmodels.systems.memory.numa_parts import BlockWork
-    >>> machine = NumaMachine(work=BlockWork(placement="all"))
-    >>> turns(machine, [0, 8]).tolist(), turns(machine, [0, 1]).tolist()
-    ([[1.0, 1.0], [0.0, 0.0]], [[1.0, 1.0], [1.0, 1.0]])
+    Returns probability, over the steps.
     """
     order = in_phase(machine, cores)
     found = np.zeros((len(cores), len(machine.transfers)))
@@ -115,21 +80,9 @@ def turns(machine: NumaMachine, cores: list[int]) -> FloatArray:
 def rotation_time(machine: NumaMachine, groups: list[list[int]]) -> FloatArray:
     """Return the mean time of an access of each core if all channels go round the memories in step.
 
-    Parameters
-    ----------
-    machine : NumaMachine
-        The machine.
-    groups : list of list of int
-        The working cores of each channel.
+    ``groups``: the working cores of each channel. Returns infinite for idle cores, and where no such rotation
+    exists, as channels have more commands than others [cycles].
 
-    Returns
-    -------
-    ndarray of shape (cores,)
-        Infinite for idle cores, and where no such rotation exists, as channels have more commands
-        than others. [cycles]
-
-    Notes
-    -----
     Where a rotation has fewer channels at a memory at once than chance would, it keeps itself up:
     who is late meets fewer. Where it has more, it falls apart.
     """

@@ -18,63 +18,39 @@ _SLOWER = 50  # iterations after which the steps are half as long, as some machi
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Structure:
-    """What a machine's numbers are before any contention, as arrays over the working cores.
+    """What a machine's numbers are before any contention, as arrays over the working cores."""
 
-    Parameters
-    ----------
-    own, load_count, scv : float
-        Computing of a block [cycles], its loads from global memory, its squared coefficient of variation.
-    share : ndarray of shape (cores, memories)
-        Blocks of a core in each memory.
-    alone : ndarray of shape (cores, memories)
-        Time of an access that meets no other. [cycles]
-    sizes : ndarray
-        Accesses of the commands of a block.
-    mover : ndarray of int
-        Channel of each core; where any will do, its own number, as its commands are told apart then.
-    pool : int
-        Channels where any will do, otherwise 0.
-    turning, turning_alone : ndarray of shape (cores, commands)
-        How often a command turns its channel in phase with the others, and without them.
-    rotation : ndarray
-        Time of an access if all channels go round the memories in step, infinite if they cannot. [cycles]
-    """
-
+    # own, load_count, scv: computing of a block [cycles], its loads from global memory, its squared
+    # coefficient of variation.
     own: float
     load_count: int
     scv: float
-    share: FloatArray
-    alone: FloatArray
-    sizes: FloatArray
+    share: FloatArray  # blocks of a core in each memory
+    alone: FloatArray  # time of an access that meets no other [cycles]
+    sizes: FloatArray  # accesses of the commands of a block
+    # Channel of each core; where any will do, its own number, as its commands are told apart then.
     mover: IntArray
-    pool: int
+    pool: int  # channels where any will do, otherwise 0
+    # turning, turning_alone: how often a command turns its channel in phase with the others, and without
+    # them.
     turning: FloatArray
     turning_alone: FloatArray
+    # Time of an access if all channels go round the memories in step, infinite if they cannot [cycles].
     rotation: FloatArray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class State:
-    """The steady state while some cores work, as arrays over those.
+    """The steady state while some cores work, as arrays over those."""
 
-    Parameters
-    ----------
-    step, deviation : ndarray
-        Mean time of a block, and its standard deviation from the computing. [cycles]
-    computing : ndarray
-        Mean time that a core computes per block, its own loads included. [cycles]
-    transfer, held : ndarray
-        Mean time of all commands of a block, and of a channel with them. [cycles]
-    turns : ndarray
-        Mean number of them that turn the channel.
-    """
-
+    # step, deviation: mean time of a block, and its standard deviation from the computing [cycles].
     step: FloatArray
     deviation: FloatArray
-    computing: FloatArray
+    computing: FloatArray  # mean time that a core computes per block, its own loads included [cycles]
+    # transfer, held: mean time of all commands of a block, and of a channel with them [cycles].
     transfer: FloatArray
     held: FloatArray
-    turns: FloatArray
+    turns: FloatArray  # mean number of them that turn the channel
 
 
 def structure_of(machine: NumaMachine, working: list[int]) -> Structure:
@@ -114,20 +90,6 @@ def structure_of(machine: NumaMachine, working: list[int]) -> Structure:
 def steady_state(machine: NumaMachine, parts: Structure) -> State:
     r"""Return the steady state of a closed network with one customer for each working core.
 
-    Parameters
-    ----------
-    machine : NumaMachine
-        The machine.
-    parts : Structure
-        Its arrays.
-
-    Raises
-    ------
-    RuntimeError
-        If the iteration does not converge.
-
-    Notes
-    -----
     Found by iteration over three kinds of sharing:
 
     - controllers, `access_time`: what a command finds are the probabilities that other channels (of a

@@ -100,12 +100,6 @@ def placement_speedup(machine: NumaMachine) -> float:
 
     The estimated time with one memory over the least time with every block at a nearest memory and all
     memories loaded alike.
-
-    Examples
-    --------
-    >>> from qmodels.systems.memory.numa_parts import BlockWork
-    >>> round(placement_speedup(NumaMachine(work=BlockWork(compute_cycles=0.0))), 2)
-    4.0
     """
     one = solve_numa(replace(machine, work=replace(machine.work, placement="one", memories=())))
     near = replace(machine, work=replace(machine.work, placement="clustered", memories=()))

@@ -24,18 +24,10 @@ MISSES = 20.0
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Controlled:
-    """The memory of each design.
+    """The memory of each design."""
 
-    Parameters
-    ----------
-    tables : tuple of Table
-        Of the paces there are.
-    which : ndarray of int
-        The table of each design.
-    """
-
-    tables: tuple[Table, ...]
-    which: IntArray
+    tables: tuple[Table, ...]  # of the paces there are
+    which: IntArray  # the table of each design
 
     def take(self, designs: IntArray) -> Controlled:
         """Return that of some of the designs."""
@@ -59,13 +51,7 @@ class Controlled:
 
 
 def check_controlled(spec: PacketProcessor) -> None:
-    """Refuse what the model of a memory behind controllers does not take.
-
-    Raises
-    ------
-    ValueError
-        Naming the field and what is allowed.
-    """
+    """Refuse what the model of a memory behind controllers does not take."""
     memory, arrivals = spec.dram, spec.workload.arrivals
     if not isinstance(memory, DramSystem):
         return
@@ -96,14 +82,8 @@ def controlled(
 ) -> Controlled | None:
     """Return the memories of designs whose columns are given; None of a `Dram`.
 
-    Parameters
-    ----------
-    spec : PacketProcessor
-        The sweep.
-    flat : mapping of str to ndarray
-        Columns by name, see `qmodels.packet_processor.design.Columns`.
-    misses : ndarray
-        Lookups of a packet that go to DRAM.
+    ``flat``: columns by name, see `qmodels.packet_processor.design.Columns`; ``misses``: lookups of a packet
+    that go to DRAM.
     """
     if not isinstance(spec.dram, DramSystem):
         return None

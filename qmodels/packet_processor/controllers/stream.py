@@ -22,31 +22,18 @@ TABLE_ROWS = 1 << 40
 
 
 class Pace(NamedTuple):
-    """How the accesses of a packet follow one another; times in ns.
+    """How the accesses of a packet follow one another; times in ns."""
 
-    Parameters
-    ----------
-    write_gap, request_gap : float
-        Between its writes, and between its reads.
-    delivery : float
-        Time of one of its segments on the last link.
-    misses : float
-        Lookups of a packet that go to DRAM.
-    hold : float
-        Mean time between its writes and its reads.
-    store, drain : float
-        Time of the pointer memory to store and to drain a packet, without its segments.
-    store_segment, drain_segment : float
-        And for each of its segments.
-    """
-
+    # write_gap, request_gap: between its writes, and between its reads.
     write_gap: float
     request_gap: float
-    delivery: float
-    misses: float
-    hold: float
+    delivery: float  # time of one of its segments on the last link
+    misses: float  # lookups of a packet that go to DRAM
+    hold: float  # mean time between its writes and its reads
+    # store, drain: time of the pointer memory to store and to drain a packet, without its segments.
     store: float
     drain: float
+    # store_segment, drain_segment: and for each of its segments.
     store_segment: float
     drain_segment: float
 
@@ -65,32 +52,18 @@ class Ends(NamedTuple):
 class Sample:
     """Packets whose accesses are followed; the same ones for every rate.
 
-    Parameters
-    ----------
-    dram : DramSystem
-        The memory.
-    workload : Workload
-        Packets, in which rates do not matter.
-    blocks, run_length : float
-        Blocks of the free list, and mean length of the runs in which they are taken.
-    pace : Pace
-        How a packet's accesses follow one another.
-    times : int
-        How many times as large the sample is as others.
-
-    Notes
-    -----
     Packets take consecutive blocks of runs that begin anywhere, are written at their pace, and are read
     an exponential hold later, one packet after the other as the pointer memory has it; times go round, so
     that the sample is stationary. Trials are left out: blocks are taken as they come.
     """
 
-    dram: DramSystem
-    workload: Workload
+    dram: DramSystem  # the memory
+    workload: Workload  # packets, in which rates do not matter
+    # blocks, run_length: blocks of the free list, and mean length of the runs in which they are taken.
     blocks: float
     run_length: float
-    pace: Pace
-    times: int = 1
+    pace: Pace  # how a packet's accesses follow one another
+    times: int = 1  # how many times as large the sample is as others
 
     @cached_property
     def packets(self) -> Any:
@@ -176,10 +149,7 @@ class Sample:
         pace, coming = self.pace, np.concatenate([store, drain])
         order = np.argsort(coming, kind="stable")
         work = np.concatenate(
-            [
-                pace.store + self.segments * pace.store_segment,
-                pace.drain + self.segments * pace.drain_segment,
-            ]
+            [pace.store + self.segments * pace.store_segment, pace.drain + self.segments * pace.drain_segment]
         )[order]
         done = np.cumsum(work)
         started = np.empty(coming.size)

@@ -24,29 +24,22 @@ BACKLOG = 400
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Met:
-    """What packets meet; an array of loads each, or of loads and sizes. Times in ns.
+    """What packets meet; an array of loads each, or of loads and sizes. Times in ns."""
 
-    Parameters
-    ----------
-    written, returned : ndarray
-        From when the first write (read) of a packet is at the memory until the last is done (its last
-        segment delivered), by size, mean.
-    written_variance, returned_variance : ndarray
-        Their variances.
-    read, write, lookup, lookup_square : ndarray
-        Latency of single accesses, and second moment of that of lookups.
-    write_conflict, read_conflict, write_opened, read_opened : ndarray
-        Parts of the accesses of packets that meet a conflict, and that open their row.
-    """
-
+    # written, returned: from when the first write (read) of a packet is at the memory until the last is done
+    # (its last segment delivered), by size, mean.
     written: Any
     returned: Any
+    # written_variance, returned_variance: their variances.
     written_variance: Any
     returned_variance: Any
+    # read, write, lookup, lookup_square: latency of single accesses, and second moment of that of lookups.
     read: Any
     write: Any
     lookup: Any
     lookup_square: Any
+    # write_conflict, read_conflict, write_opened, read_opened: parts of the accesses of packets that meet a
+    # conflict, and that open their row.
     write_conflict: Any
     read_conflict: Any
     write_opened: Any

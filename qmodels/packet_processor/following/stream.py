@@ -26,30 +26,14 @@ HOLDS = 5.0
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Stream:
-    """Packets in the order of their arrival, and what is drawn for each; equal only to itself.
+    """Packets in the order of their arrival, and what is drawn for each; equal only to itself."""
 
-    Parameters
-    ----------
-    times : ndarray
-        Arrival times. [mean gaps]
-    segments : ndarray of int
-        Segments.
-    drawn : ndarray, (5, packets)
-        Uniform numbers: engine, egress, whether a lookup misses, its channel, its bank.
-    hold : ndarray
-        Holds. [mean hold]
-    spread : ndarray, (2, packets)
-        Exponential numbers of mean 1, for the writes and for the reads.
-    recorded : bool
-        Whether the packets are those of a trace.
-    """
-
-    times: FloatArray
-    segments: IntArray
-    drawn: FloatArray
-    hold: FloatArray
-    spread: FloatArray
-    recorded: bool
+    times: FloatArray  # arrival times [mean gaps]
+    segments: IntArray  # segments
+    drawn: FloatArray  # uniform numbers: engine, egress, whether a lookup misses, its channel, its bank
+    hold: FloatArray  # holds [mean hold]
+    spread: FloatArray  # exponential numbers of mean 1, for the writes and for the reads
+    recorded: bool  # whether the packets are those of a trace
 
     def measured(self, hold: float) -> Any:
         """Return which packets count, with holds of that mean [mean gaps]: at least the middle half."""

@@ -26,31 +26,16 @@ PILED_UP = 0.005
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """One stream followed through one design.
+    """One stream followed through one design."""
 
-    Parameters
-    ----------
-    mean : ndarray, (5,)
-        Mean of each wait. [ns]
-    growth : float
-        Packets by which the number in the system grew from the second fifth of a trace to its last one,
-        for each that arrived between.
-    rank : int
-        Packets above the 99th percentile.
-    top : ndarray, (5, packets)
-        Waits of the slowest packets.
-    sizes : ndarray of int
-        Their segments.
-    missed : ndarray
-        1 for those whose lookup went to DRAM.
-    """
-
-    mean: FloatArray
+    mean: FloatArray  # mean of each wait [ns]
+    # Packets by which the number in the system grew from the second fifth of a trace to its last one, for
+    # each that arrived between.
     growth: float
-    rank: int
-    top: FloatArray
-    sizes: IntArray
-    missed: FloatArray
+    rank: int  # packets above the 99th percentile
+    top: FloatArray  # waits of the slowest packets
+    sizes: IntArray  # their segments
+    missed: FloatArray  # 1 for those whose lookup went to DRAM
 
 
 @lru_cache(maxsize=8192)
@@ -105,20 +90,11 @@ def _growth(latency: FloatArray, arrive: FloatArray) -> float:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Followed:
-    """Runs of all designs.
+    """Runs of all designs."""
 
-    Parameters
-    ----------
-    mean : ndarray, (5, designs)
-        Mean waits, see `Run`.
-    growth : ndarray
-        See `Run`.
-    shares : list of (Run, ndarray, ndarray)
-        Runs, the designs each belongs to, and its weight for them.
-    """
-
-    mean: FloatArray
-    growth: FloatArray
+    mean: FloatArray  # mean waits, see `Run`
+    growth: FloatArray  # see `Run`
+    # Runs, the designs each belongs to, and its weight for them.
     shares: list[tuple[Run, IntArray, FloatArray]]
 
     def quantile(

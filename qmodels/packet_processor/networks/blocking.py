@@ -22,18 +22,11 @@ SHARE_STEP = 0.1
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Blocking:
-    """One network at several loads.
+    """One network at several loads."""
 
-    Parameters
-    ----------
-    capacity : float
-        Traffic intensity of the most loaded channel at which the network saturates, at most 1.
-    between, at_end : ndarray
-        At `FRACTIONS` of it, how many times longer packets wait on their way, and for the ejection
-        channel of an engine, than if they waited for busy channels alone.
-    """
-
-    capacity: float
+    capacity: float  # traffic intensity of the most loaded channel at which the network saturates, at most 1
+    # between, at_end: at `FRACTIONS` of it, how many times longer packets wait on their way, and for the
+    # ejection channel of an engine, than if they waited for busy channels alone.
     between: FloatArray
     at_end: FloatArray
 
@@ -49,23 +42,10 @@ def blocking_factors(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the load as a part of the network's capacity, and the two factors of `Blocking`.
 
-    Parameters
-    ----------
-    noc : ProcessorNoc
-        Structure of the networks.
-    channels : int
-        Memory channels.
-    responses : bool
-        Which of the two networks.
-    flits : (int, int)
-        Flits of a long and of a short packet.
-    short_share : ndarray
-        Share of the short packets, one value per design.
-    intensity : ndarray
-        Traffic intensity of the most loaded channel, one value per design.
+    ``responses``: which of the two networks; ``flits``: flits of a long and of a short packet;
+    ``short_share``: share of the short packets, one value per design; ``intensity``: traffic intensity of the
+    most loaded channel, one value per design.
 
-    Notes
-    -----
     The wormhole model of `qmodels.noc.solve_noc` for even traffic of single packets; the factors are
     applied to waits behind trains of packets, which full buffers lengthen in proportion.
     """

@@ -16,49 +16,25 @@ from qmodels.systems.packets.processor_noc import ProcessorNoc
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LinkShares:
-    """Traffic of one network when every source sends evenly to every target.
+    """Traffic of one network when every source sends evenly to every target."""
 
-    Parameters
-    ----------
-    names : tuple of str
-        The channels.
-    share : ndarray
-        Probability that a NoC packet crosses the channel.
-    contention : ndarray
-        Probability that two packets on the channel came by different ones: packets that already
-        follow one another on the channel before cannot meet again (0 for injection channels).
-    same_source, same_target : ndarray
-        Probability that another NoC packet crosses the channel as well, given that one did: one of
-        the same source to a random target, and one to the same target from a random source.
-    mean_links : float
-        Channels of a path, injection and ejection included.
-    mean_delay : float
-        Wires of a path beyond the first cycle of each. [cycles]
-    end_inputs : float
-        Channels from which packets come into an ejection channel, mean.
-    """
-
-    names: tuple[str, ...]
-    share: FloatArray
+    names: tuple[str, ...]  # the channels
+    share: FloatArray  # probability that a NoC packet crosses the channel
+    # Probability that two packets on the channel came by different ones: packets that already follow one
+    # another on the channel before cannot meet again (0 for injection channels).
     contention: FloatArray
+    # same_source, same_target: probability that another NoC packet crosses the channel as well, given that
+    # one did: one of the same source to a random target, and one to the same target from a random source.
     same_source: FloatArray
     same_target: FloatArray
-    mean_links: float
-    mean_delay: float
-    end_inputs: float
+    mean_links: float  # channels of a path, injection and ejection included
+    mean_delay: float  # wires of a path beyond the first cycle of each [cycles]
+    end_inputs: float  # channels from which packets come into an ejection channel, mean
 
 
 @lru_cache(maxsize=256)
 def link_shares(noc: ProcessorNoc, channels: int) -> tuple[LinkShares, LinkShares]:
-    """Return the shares of the network of requests and of that of responses.
-
-    Examples
-    --------
-    >>> from qmodels.systems.noc.topologies import ring
-    >>> requests, _ = link_shares(ProcessorNoc(topology=ring(4), initiators=2), 1)
-    >>> dict(zip(requests.names, requests.share.tolist()))["1->2"]
-    1.0
-    """
+    """Return the shares of the network of requests and of that of responses."""
     both = noc.networks(channels)
     return _shares(both.requests), _shares(both.responses)
 
@@ -69,8 +45,6 @@ def inner_links(noc: ProcessorNoc, channels: int) -> npt.NDArray[np.int64]:
 
     An array (engines, channels), numbered from 0; -1 where a path has none in between.
 
-    Examples
-    --------
     >>> from qmodels.systems.noc.topologies import ring
     >>> inner_links(ProcessorNoc(topology=ring(4), initiators=2), 1).tolist()
     [[0], [0]]

@@ -37,36 +37,16 @@ LAW = kept(ResponseLaw, "packet_processor.responses")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NetworkState:
-    """What NoC packets meet in one network between the engines' own links; one value per design, times in ns.
+    """What NoC packets meet in one network between the engines' own links; one value per design, in ns."""
 
-    Parameters
-    ----------
-    peak : ndarray
-        Traffic intensity of the most loaded link.
-    used : ndarray
-        The same as a part of the intensity at which the network saturates.
-    end_factor : ndarray
-        How many times longer packets wait for the last link because of full buffers.
-    end_buffer : ndarray
-        Time of the flits that the buffers in front of the last link hold.
-    wait : ndarray
-        Waits for busy links along a path, without the engine's own injection or ejection link.
-    blocked : ndarray
-        What blocked heads and full buffers add to these when packets come one by one.
-    links : ndarray
-        Links of a path, mean.
-    pipeline : ndarray
-        Time of a head flit from the start of injection to the start of ejection.
-    """
-
-    peak: FloatArray
-    used: FloatArray
-    end_factor: FloatArray
-    end_buffer: FloatArray
-    wait: FloatArray
-    blocked: FloatArray
-    links: FloatArray
-    pipeline: FloatArray
+    peak: FloatArray  # traffic intensity of the most loaded link
+    used: FloatArray  # the same as a part of the intensity at which the network saturates
+    end_factor: FloatArray  # how many times longer packets wait for the last link because of full buffers
+    end_buffer: FloatArray  # time of the flits that the buffers in front of the last link hold
+    wait: FloatArray  # waits for busy links along a path, without the engine's own injection or ejection link
+    blocked: FloatArray  # what blocked heads and full buffers add to these when packets come one by one
+    links: FloatArray  # links of a path, mean
+    pipeline: FloatArray  # time of a head flit from the start of injection to the start of ejection
 
 
 class PathState(NamedTuple):
@@ -77,45 +57,26 @@ class PathState(NamedTuple):
 
 
 class _Work(NamedTuple):
-    """What a packet brings into one network.
+    """What a packet brings into one network."""
 
-    Parameters
-    ----------
-    mean : ndarray
-        Work.
-    square : ndarray
-        Square of the work of single NoC packets.
-    trains : ndarray
-        What trains add to the square.
-    short : ndarray
-        Share of the NoC packets that are requests.
-    """
-
-    mean: FloatArray
-    square: FloatArray
-    trains: FloatArray
-    short: FloatArray
+    mean: FloatArray  # work
+    square: FloatArray  # square of the work of single NoC packets
+    trains: FloatArray  # what trains add to the square
+    short: FloatArray  # share of the NoC packets that are requests
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EngineState:
-    """What a packet finds at its engine's links; one value per design, times in ns.
+    """What a packet finds at its engine's links; one value per design, times in ns."""
 
-    Parameters
-    ----------
-    inject_wait, eject_wait : ndarray
-        Others' work in front of the injection link (requests) and the ejection link (responses).
-    inject_intensity, eject_intensity : ndarray
-        Traffic intensities of the two.
-    held_up : ndarray
-        Time a response waits behind those that full buffers hold up.
-    """
-
+    # inject_wait, eject_wait: others' work in front of the injection link (requests) and the ejection link
+    # (responses).
     inject_wait: FloatArray
     eject_wait: FloatArray
+    # inject_intensity, eject_intensity: traffic intensities of the two.
     inject_intensity: FloatArray
     eject_intensity: FloatArray
-    held_up: FloatArray
+    held_up: FloatArray  # time a response waits behind those that full buffers hold up
 
 
 def path_state(c: Columns, rate: FloatArray) -> PathState:
@@ -197,12 +158,7 @@ def _network_state(
 
 
 def engine_state(
-    c: Columns,
-    rate: FloatArray,
-    paths: PathState,
-    *,
-    issue_gap: FloatArray,
-    drain_gap: FloatArray,
+    c: Columns, rate: FloatArray, paths: PathState, *, issue_gap: FloatArray, drain_gap: FloatArray
 ) -> EngineState:
     """Return the work at an engine's links at a packet rate.
 

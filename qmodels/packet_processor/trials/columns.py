@@ -13,34 +13,23 @@ from qmodels.packet_processor.trials.walk import BEHIND, HORIZON, Law, Tables, l
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TrialColumns:
-    """One value per design; the tables belong to all of them.
+    """One value per design; the tables belong to all of them."""
 
-    Parameters
-    ----------
-    walks : tuple of Tables
-        Walks of the packets of each number of sizes that take blocks by trials.
-    walk, row, first : ndarray of int
-        Of a design: its walks, its row there, and that of the same walk with one trial.
-    ring, chunk : ndarray
-        Places that a run goes round, and consecutive blocks in each.
-    share : ndarray
-        Part of all places that are in the ring.
-    arcs, reads : ndarray
-        Visits of a drained packet by the neighbouring places they go to, and the reads in each of
-        these places, (designs, arcs).
-    packets, segments : ndarray
-        Part of the packets that take blocks by trials, and their segments for each packet of any size.
-    """
-
-    walks: tuple[Tables, ...]
+    walks: tuple[Tables, ...]  # walks of the packets of each number of sizes that take blocks by trials
+    # walk, row, first: of a design: its walks, its row there, and that of the same walk with one trial.
     walk: IntArray
     row: IntArray
     first: IntArray
+    # ring, chunk: places that a run goes round, and consecutive blocks in each.
     ring: FloatArray
     chunk: FloatArray
-    share: FloatArray
+    share: FloatArray  # part of all places that are in the ring
+    # arcs, reads: visits of a drained packet by the neighbouring places they go to, and the reads in each of
+    # these places, (designs, arcs).
     arcs: FloatArray
     reads: FloatArray
+    # packets, segments: part of the packets that take blocks by trials, and their segments for each packet of
+    # any size.
     packets: FloatArray
     segments: FloatArray
 

@@ -44,50 +44,29 @@ class BusyTimes:
 
     On the allocator's books a place is busy from the moment an access is issued; for a write that
     comes to the bank, as much later as it takes to get there.
-
-    Parameters
-    ----------
-    reads : ndarray
-        From the issue of a packet's reads until the bank is free, (designs, arcs).
-    lookup, write : ndarray
-        The same for a lookup and for the writes of a packet.
-    way, service : ndarray
-        From the allocation of a block until its write is at the bank, and from then on.
-    read_way : ndarray
-        From the issue of a read until it is at its bank.
-    after, each : ndarray
-        From a lone access that comes to a bank until that is free, and by how much later for each more.
-    rest : ndarray
-        From a random write that comes to a bank until that is free.
     """
 
-    reads: FloatArray
+    reads: FloatArray  # from the issue of a packet's reads until the bank is free, (designs, arcs)
+    # lookup, write: the same for a lookup and for the writes of a packet.
     lookup: FloatArray
     write: FloatArray
+    # way, service: from the allocation of a block until its write is at the bank, and from then on.
     way: FloatArray
     service: FloatArray
-    read_way: FloatArray
+    read_way: FloatArray  # from the issue of a read until it is at its bank
+    # after, each: from a lone access that comes to a bank until that is free, and by how much later for each
+    # more.
     after: FloatArray
     each: FloatArray
-    rest: FloatArray
+    rest: FloatArray  # from a random write that comes to a bank until that is free
 
 
 class Crowd(NamedTuple):
-    """How many times more packets come than on average, see `qmodels.packet_processor.trials.density`.
+    """How many times more packets come than on average, see `qmodels.packet_processor.trials.density`."""
 
-    Parameters
-    ----------
-    near : ndarray
-        While a packet's writes are on their way.
-    held : ndarray
-        While it is read, and on other runs than its own.
-    asked : ndarray
-        While it is read, with their lookups.
-    """
-
-    near: FloatArray
-    held: FloatArray
-    asked: FloatArray
+    near: FloatArray  # while a packet's writes are on their way
+    held: FloatArray  # while it is read, and on other runs than its own
+    asked: FloatArray  # while it is read, with their lookups
 
 
 def crowd(c: Columns, rate: FloatArray) -> Crowd:
@@ -186,24 +165,12 @@ def trials(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Conflicts:
-    """Parts of the conflict probabilities of a segment; one value per design.
+    """Parts of the conflict probabilities of a segment; one value per design."""
 
-    Parameters
-    ----------
-    forced : ndarray
-        The block was taken on a bank still busy when its write is there.
-    starts : ndarray
-        Writes of the run before and of the run after meet.
-    late : ndarray
-        A write meets what was not there when its block was taken.
-    spread : ndarray
-        Part of it in which reads come between writes; the reads meet these as often.
-    """
-
-    forced: FloatArray
-    starts: FloatArray
-    late: FloatArray
-    spread: FloatArray
+    forced: FloatArray  # the block was taken on a bank still busy when its write is there
+    starts: FloatArray  # writes of the run before and of the run after meet
+    late: FloatArray  # a write meets what was not there when its block was taken
+    spread: FloatArray  # part of it in which reads come between writes; the reads meet these as often
 
     @property
     def write(self) -> FloatArray:
@@ -228,8 +195,6 @@ def conflicts(
 ) -> Conflicts:
     r"""Return the parts of the conflict probabilities.
 
-    Notes
-    -----
     A block is forced upon a busy bank as the walk of `qmodels.packet_processor.trials.walk` says,
     and its write conflicts if the bank is still busy when the write gets there. Beyond that operations of
     the pointer memory cross on their way, see `qmodels.packet_processor.trials.crossings`.

@@ -20,24 +20,13 @@ NEAR = 1
 
 
 class Crossings(NamedTuple):
-    """Conflicts of a segment's write, mean, by what crosses it; one value per design.
+    """Conflicts of a segment's write, mean, by what crosses it; one value per design."""
 
-    Parameters
-    ----------
-    reads : ndarray
-        Reads.
-    between : ndarray
-        Part of these in which more reads of the same packet follow; they meet the writes as often.
-    lookups : ndarray
-        Lookups of others.
-    writes : ndarray
-        Writes of a packet stored after it, on another run; they meet these as often.
-    """
-
-    reads: FloatArray
+    reads: FloatArray  # reads
+    # Part of these in which more reads of the same packet follow; they meet the writes as often.
     between: FloatArray
-    lookups: FloatArray
-    writes: FloatArray
+    lookups: FloatArray  # lookups of others
+    writes: FloatArray  # writes of a packet stored after it, on another run; they meet these as often
 
 
 class _Train(NamedTuple):
@@ -69,8 +58,6 @@ def crossings(
     with a read and a write that came to it, and ``each`` how much longer with one more read behind; ``near``
     and ``held`` are how much denser packets are just after a packet, and after a hold.
 
-    Notes
-    -----
     The operation of a packet of n segments ends when the last of them is on its way. With gaps
     :math:`g_a` of allocations and :math:`g_w` of segments on an engine's link, a write that e others
     follow is at its bank :math:`n (g_w - g_a) - e g_w` and a constant later. An operation that

@@ -33,17 +33,10 @@ class Density:
     stored, and others being read, :math:`m` times as often as if they came evenly. Packets on one run have
     their blocks in one row of a bank and do not disturb each other there: with a run that ends after a packet
     with probability c, K is less :math:`(1 - e^{-c t K(t)})/(c t)` of these.
-
-    Parameters
-    ----------
-    tables : tuple of ndarray
-        K at the `SCALES`, for each law of arrivals in the sweep.
-    law : ndarray of int
-        The law of each design; empty if there is only one.
     """
 
-    tables: tuple[FloatArray, ...]
-    law: IntArray
+    tables: tuple[FloatArray, ...]  # K at the `SCALES`, for each law of arrivals in the sweep
+    law: IntArray  # the law of each design; empty if there is only one
 
     def near(self, time: FloatArray) -> FloatArray:
         """Return K of each design at a time in mean gaps."""
@@ -78,17 +71,9 @@ class Density:
 def density(workload: Workload, shape: tuple[int, ...] = ()) -> Density:
     r"""Return the density of a workload's segments around one of them, for a sweep of this shape.
 
-    Notes
-    -----
     Poisson: 1. On/off arrivals with peak :math:`P` and states that end at rates :math:`\alpha` and
     :math:`\beta`: :math:`g(u) = 1 + (P - 1) e^{-(\alpha + \beta) u}`, exact. Recorded: counted in the
     trace, its end joined to its beginning, each pair by the product of its segments.
-
-    Examples
-    --------
-    >>> bursts = density(Workload(arrivals=OnOff(on_packets=10, peak_to_mean=3)), (2,))
-    >>> bursts.near(np.array([0.01, 1e4])).round(2), bursts.held(np.array([2.0, 1e4]), np.inf).round(2)
-    (array([3., 1.]), array([2.05, 1.  ]))
     """
     arrivals = modelled("workload.arrivals", workload.arrivals)
     one = np.array([], dtype=np.int64)

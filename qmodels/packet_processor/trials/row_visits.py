@@ -14,23 +14,13 @@ class RowVisits:
     """Row visits of a packet of each size; a visit is its consecutive accesses to one row.
 
     All arrays have the shape (designs, sizes).
-
-    Parameters
-    ----------
-    visits : ndarray
-        Mean visits: accesses that need their row opened even in an idle memory.
-    square : ndarray
-        Mean over packets of the sum of squared accesses per visit.
-    channels : ndarray
-        Mean channels a run of the packet touches, summed over its runs.
-    within, across : ndarray
-        Accesses that continue a row right after the block before them; and after a round over
-        the other channels.
     """
 
-    visits: FloatArray
-    square: FloatArray
-    channels: FloatArray
+    visits: FloatArray  # mean visits: accesses that need their row opened even in an idle memory
+    square: FloatArray  # mean over packets of the sum of squared accesses per visit
+    channels: FloatArray  # mean channels a run of the packet touches, summed over its runs
+    # within, across: accesses that continue a row right after the block before them; and after a round over
+    # the other channels.
     within: FloatArray
     across: FloatArray
 
@@ -40,17 +30,10 @@ def row_visits(
 ) -> RowVisits:
     r"""Row visits of packets stored on runs of consecutive blocks with a random start.
 
-    Parameters
-    ----------
-    segments : ndarray
-        Packet sizes. [segments]
-    step, channels, row_blocks : array of one value per design
-        Interleaving step, channels, consecutive blocks of a channel in one row.
-    mean_run_length : array of one value per design
-        Mean length of the free list's runs. [blocks]
+    ``segments``: packet sizes [segments]; ``step``, ``channels``, ``row_blocks``: interleaving step,
+    channels, consecutive blocks of a channel in one row; ``mean_run_length``: mean length of the free list's
+    runs [blocks].
 
-    Notes
-    -----
     With adjacencies cut independently with probability :math:`p = 1/m`, a packet of :math:`n`
     segments has :math:`(n-\ell-1) p^2 (1-p)^{\ell-1} + 2 p (1-p)^{\ell-1}` pieces of length
     :math:`\ell < n` and one of length :math:`n` with probability :math:`(1-p)^{n-1}`. A piece
@@ -58,16 +41,6 @@ def row_visits(
     numbers :math:`k`), hence :math:`\min(k, C)` channels. A row ends with one in :math:`r/s`
     chunks, or :math:`s/r` times in a chunk longer than a row. Exact in the mean for a random
     start of each piece, rows that are whole chunks or parts of one, and no rejected blocks.
-
-    Examples
-    --------
-    Eight segments in chunks of four over four channels touch two or three of them:
-
-    >>> one = np.ones(1)
-    >>> shape = {"step": 4 * one, "channels": 4 * one, "row_blocks": 32 * one}
-    >>> shape["mean_run_length"] = np.inf * one
-    >>> row_visits(segments=np.array([8.0]), **shape).visits.item()
-    2.75
     """
     s, c, rows, m = (
         np.asarray(x, dtype=float)[:, None] for x in (step, channels, row_blocks, mean_run_length)

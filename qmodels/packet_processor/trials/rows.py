@@ -12,24 +12,12 @@ from qmodels.packet_processor.design import Columns
 
 
 class Way(NamedTuple):
-    """One way in which an access continues the row of an earlier access of its stream.
+    """One way in which an access continues the row of an earlier access of its stream."""
 
-    Parameters
-    ----------
-    part : ndarray
-        Probability that it does.
-    gap : ndarray
-        Time since then within a packet.
-    own : ndarray
-        Probability that the earlier access belongs to the same packet.
-    packets : ndarray or float
-        Packets between the two otherwise.
-    """
-
-    part: FloatArray
-    gap: FloatArray
-    own: FloatArray
-    packets: FloatArray | float
+    part: FloatArray  # probability that it does
+    gap: FloatArray  # time since then within a packet
+    own: FloatArray  # probability that the earlier access belongs to the same packet
+    packets: FloatArray | float  # packets between the two otherwise
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,34 +26,21 @@ class Stream:
 
     An access continues the row of an earlier access of its stream, in the same packet or an earlier
     one, or starts on a row of its own.
-
-    Parameters
-    ----------
-    ways : tuple of Way
-        Right after the block before it, and after a round over the other channels.
-    packet_rate : ndarray
-        Packets per ns that feed the stream; 0 if it never continues the row of another packet.
-    neighbours : ndarray
-        Visits of other packets to the row of an access that does not continue its stream, while
-        they are in store; 0 if that row is always a new one.
-    hold : ndarray
-        Mean time in store over which those visits are spread.
-    other_rows : ndarray
-        Rows of other packets in use in a bank, mean.
-    own_before, own_cut : ndarray
-        Earlier accesses of the packet itself, mean; probability that its run was cut since.
-    places : ndarray
-        Banks in all, over which rows of its own are spread.
     """
 
-    ways: tuple[Way, Way]
+    ways: tuple[Way, Way]  # right after the block before it, and after a round over the other channels
+    # Packets per ns that feed the stream; 0 if it never continues the row of another packet.
     packet_rate: FloatArray
+    # Visits of other packets to the row of an access that does not continue its stream, while they are in
+    # store; 0 if that row is always a new one.
     neighbours: FloatArray
-    hold: FloatArray
-    other_rows: FloatArray
+    hold: FloatArray  # mean time in store over which those visits are spread
+    other_rows: FloatArray  # rows of other packets in use in a bank, mean
+    # own_before, own_cut: earlier accesses of the packet itself, mean; probability that its run was cut
+    # since.
     own_before: FloatArray
     own_cut: FloatArray
-    places: FloatArray
+    places: FloatArray  # banks in all, over which rows of its own are spread
 
     @property
     def fresh(self) -> FloatArray:

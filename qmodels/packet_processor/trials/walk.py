@@ -69,24 +69,9 @@ class Tables:
 def tables(keys: tuple[Key, ...], law: Law, arcs: int) -> Tables:
     """Return the tables of walks.
 
-    Parameters
-    ----------
-    keys : tuple of (int, int, int, float)
-        Places in the ring, blocks of a chunk, most trials, and the probability that the run leaves
-        the ring after a block.
-    law : tuple of (int, float)
-        Segments of a packet and their probabilities.
-    arcs : int
-        Most neighbouring places that are busy together, at least as many as a ring has, up to `BEHIND`.
-
-    Examples
-    --------
-    With two places of four blocks, four trials never leave a chunk that is busy from its start,
-    five do:
-
-    >>> few, more = (tables(((2, 4, t, 0.02),), ((8, 1.0),), 2).visits["forced"][0, 0, 20] for t in (1, 5))
-    >>> bool(more < 0.5 * few)
-    True
+    ``keys``: places in the ring, blocks of a chunk, most trials, and the probability that the run leaves the
+    ring after a block; ``law``: segments of a packet and their probabilities; ``arcs``: most neighbouring
+    places that are busy together, at least as many as a ring has, up to `BEHIND`.
     """
     ring, chunk, trials, cut = (np.array(column) for column in zip(*keys, strict=True))
     found = _walk(ring, chunk, trials, cut, arcs)

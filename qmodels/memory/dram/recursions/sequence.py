@@ -17,21 +17,11 @@ SERVED, SKIPPED = 2304, 256
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Steps:
-    """What each access of a sequence waits longer than the one before if both arrive together. [cycles].
+    """What each access of a sequence waits longer than the one before if both arrive together. [cycles]."""
 
-    Parameters
-    ----------
-    gap : array
-        That difference of waits.
-    ahead : array of int
-        Accesses of the whole system from the one before to each.
-    counted : array
-        Whether an access that has to wait counts for `waits`.
-    """
-
-    gap: FloatArray
-    ahead: IntArray
-    counted: FloatArray
+    gap: FloatArray  # that difference of waits
+    ahead: IntArray  # accesses of the whole system from the one before to each
+    counted: FloatArray  # whether an access that has to wait counts for `waits`
 
     def waits(self, rate: float, guess: float) -> tuple[float, float]:
         """Return the mean wait at a rate of the whole system, and the share that waits and counts.

@@ -21,24 +21,12 @@ LEAST_LEFT = 0.02
 
 @dataclass(frozen=True, kw_only=True)
 class Turns:
-    """How a channel turns between reads and writes.
+    """How a channel turns between reads and writes."""
 
-    Parameters
-    ----------
-    spec : DramSystem
-        The system.
-    miss : float
-        Share of the accesses that open a row.
-    each : float
-        Time of the channel for an access. [cycles]
-    row_open : float
-        Probability that another row is to be closed before.
-    """
-
-    spec: DramSystem
-    miss: float
-    each: float
-    row_open: float = 1.0
+    spec: DramSystem  # the system
+    miss: float  # share of the accesses that open a row
+    each: float  # time of the channel for an access [cycles]
+    row_open: float = 1.0  # probability that another row is to be closed before
 
     @property
     def opening(self) -> float:

@@ -11,31 +11,19 @@ from qmodels.checks import FloatArray
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LastWrites:
-    """The chain of waiting writes of `write_queue`, and in it the last of writes that come together.
+    """The chain of waiting writes of `write_queue`, and in it the last of writes that come together."""
 
-    Parameters
-    ----------
-    law : array
-        Probabilities of 0, 1, 2, ... waiting writes.
-    arrivals, batch : float, int
-        Rate of the batches [1/cycle], and writes of one.
-    pace, begins, drain : array
-        By the number that waits: rate at which one of them is written, rate at which reads leave room for all
-        but ``low`` of them, and how long these take. [1/cycle, 1/cycle, cycles]
-    low : int
-        Writes that are left then.
-    each : float
-        Time of the channel for a write. [cycles]
-    """
-
-    law: FloatArray
+    law: FloatArray  # probabilities of 0, 1, 2, ... waiting writes
+    # arrivals, batch: rate of the batches [1/cycle], and writes of one.
     arrivals: float
     batch: int
+    # pace, begins, drain: by the number that waits: rate at which one of them is written, rate at which reads
+    # leave room for all but ``low`` of them, and how long these take [1/cycle, 1/cycle, cycles].
     pace: FloatArray
     begins: FloatArray
     drain: FloatArray
-    low: int
-    each: float
+    low: int  # writes that are left then
+    each: float  # time of the channel for a write [cycles]
 
     def of(self, number: int, rows: float) -> tuple[float, float]:
         """Return how much longer the last of so many waits than all do, and the variance of its wait.

@@ -34,22 +34,13 @@ class ReadVisits(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Directions:
-    """Reads and writes of a channel.
+    """Reads and writes of a channel."""
 
-    Parameters
-    ----------
-    reads : tuple of ReadVisits
-        Visits that read, by kind.
-    writes, write_size : float
-        Rate of the visits that write [1/cycle], and accesses of one, mean.
-    miss : float
-        Share of the accesses that open a row.
-    """
-
-    reads: tuple[ReadVisits, ...]
+    reads: tuple[ReadVisits, ...]  # visits that read, by kind
+    # writes, write_size: rate of the visits that write [1/cycle], and accesses of one, mean.
     writes: float
     write_size: float
-    miss: float
+    miss: float  # share of the accesses that open a row
 
     @property
     def read_rate(self) -> float:
@@ -71,23 +62,11 @@ def write_queue(
 ) -> Queued:
     r"""Return what reads wait for forced writes, and writes for reads.
 
-    Parameters
-    ----------
-    spec : DramSystem
-        The system.
-    both : Directions
-        What is read and written.
-    wait : float
-        Wait of a read for others that read or write meanwhile, without opening its row. [cycles]
-    row_open : float
-        Probability that a row is to be closed where one is opened.
-    each : float
-        Time of the channel for an access. [cycles]
-    refreshed : float
-        Share of the time that refreshes take.
+    ``both``: what is read and written; ``wait``: wait of a read for others that read or write meanwhile,
+    without opening its row [cycles]; ``row_open``: probability that a row is to be closed where one is
+    opened; ``each``: time of the channel for an access [cycles]; ``refreshed``: share of the time that
+    refreshes take.
 
-    Notes
-    -----
     Writes go on as soon as no read waits. Visits that read are taken to come and go as in :math:`M/G/\infty`:
     if they come at rate :math:`\nu` and are present for a time of law :math:`B`, a moment without any has
     another :math:`t` later more often than any moment has, by the factor
@@ -158,21 +137,9 @@ def write_queue(
 def refreshed_writes(spec: DramSystem, rate: Any, *, wait: Any, block: Any, load: Any) -> Any:
     r"""Return what writes wait for refreshes beyond what reads wait for them. [cycles].
 
-    Parameters
-    ----------
-    spec : DramSystem
-        The system.
-    rate : float or array
-        Writes of a channel. [1/cycle]
-    wait : float or array
-        Their wait without refreshes. [cycles]
-    block : float or array
-        How long a refresh keeps a rank. [cycles]
-    load : float or array
-        Load of the narrowest resource of the rank, below 1.
+    ``rate``: writes of a channel [1/cycle]; ``wait``: their wait without refreshes [cycles]; ``block``: how
+    long a refresh keeps a rank [cycles]; ``load``: load of the narrowest resource of the rank, below 1.
 
-    Notes
-    -----
     Reads that a refresh of :math:`b` has held up are gone after :math:`d = b \rho / (1 - \rho)`, as a
     fluid, if writes are not forced out before. Writes that come during either wait for the end of both, as
     do those that wait when it begins.
