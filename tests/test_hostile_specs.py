@@ -28,6 +28,7 @@ import qmodels as qm
 from cases.cli.inputs import named_value
 from cases.systems import system_files
 from qmodels import systems
+from qmodels.systems.memory.address_map import AddressMap
 from qmodels.systems.memory.banked_channels import BankedChannels
 from qmodels.systems.memory.dram_traffic import AddressTrace, RandomBlocks
 from qmodels.systems.noc.patterns import Permutation, RateMatrix
@@ -109,6 +110,7 @@ def exemplars() -> dict[type[Any], Any]:
         qm.laws.Replay(values=(1.0,)), qm.laws.Empirical(values=(1.0, 2.0)),
         BankedChannels(service=law),
         qm.laws.Uniform(low=0.0, high=1.0), qm.laws.PhaseType(initial=(1.0,), generator=((-1.0,),)),
+        AddressMap(interleaving_step=2, channels=4, banks=8, bank_step=1, row_blocks=32),
         AddressTrace(blocks=(1, 2)), Permutation(targets=(1, 0)), RateMatrix(rates=((0.0, 0.1), (0.1, 0.0))),
     ):  # fmt: skip
         take(one)

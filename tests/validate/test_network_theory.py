@@ -191,7 +191,7 @@ def test_insensitivity(discipline, service):
         "mean_number_in_system": rho / (1 - rho),
         "utilization": rho,
     }
-    verify(spec, exact, within=0.05)
+    verify(spec, exact, within=0.05, passages=100_000)
 
 
 def test_sharing_never_slows_a_job_that_is_alone():

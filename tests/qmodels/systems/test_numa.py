@@ -91,7 +91,7 @@ def test_files_and_hashes():
             "chip.numa_factors must be >= 1, got 0.5",
         ),
         (lambda: NumaChip(topology=Topology(kind="ring", nodes=2)), "chip.core_nodes must be"),
-        (lambda: DmaEngine(channels=0), "dma.channels must be a whole number >= 1, got 0.0"),
+        (lambda: DmaEngine(channels=0), "dma.channels must be a whole number from 1 to 65536, got 0.0"),
         (lambda: DmaEngine(setup_cycles=-1), "dma.setup_cycles must be finite and >= 0, got -1.0"),
         (lambda: DmaEngine(assignment="pairs"), "did you mean 'paired'?"),
         (
