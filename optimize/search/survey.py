@@ -31,6 +31,7 @@ from optimize.spaces.tables import needs_parquet, save_table
 from optimize.spaces.workers import results
 from qmodels.systems.spec.cost import afford
 from qmodels.systems.spec.hashing import stable_text
+from qmodels.systems.spec.whole import whole
 
 if TYPE_CHECKING:
     from qmodels.systems.spec.store import ResultStore
@@ -208,7 +209,7 @@ def surveyed(
         )
     if survey.folder is not None:
         needs_parquet(survey.folder)
-        survey.folder.mkdir(parents=True, exist_ok=True)
+        _claim(survey.folder, "" if store is None else survey.key(identity))
     state = _Progress(survey, store, identity)
     progress(_points(state.done, points), points)
     todo = map(int, np.flatnonzero(~state.done))
@@ -221,6 +222,20 @@ def surveyed(
     finally:
         state.save()
     return _concluded(space, goals, state.total(), state.restored)
+
+
+def _claim(folder: Path, key: str) -> None:
+    """Make the directory of a table; one that holds another exploration's files would mix them with ours."""
+    owner = folder / ".exploration"
+    if key and owner.is_file() and owner.read_text(encoding="utf-8") == key:
+        return
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ValueError(
+            f"keep must be a new directory, or that of the same exploration and store, got {str(folder)!r}"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    with whole(owner) as part:
+        part.write_text(key, encoding="utf-8")
 
 
 def _points(done: npt.NDArray[np.bool_], points: int) -> int:

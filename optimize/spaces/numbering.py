@@ -153,4 +153,5 @@ class Grid:
 
 
 def _words(point: Point) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in point.items())
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in point.items()}
+    return ", ".join(f"{name}={value!r}" for name, value in plain.items())

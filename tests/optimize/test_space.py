@@ -191,3 +191,11 @@ def test_designs_and_constraints_have_the_right_type():
 def test_dotted_and_short_names_mean_the_same_field():
     for name in ("channels", "dram.channels"):
         assert get_field(Space(Chip(), {name: [7]}).spec(0), "channels") == 7
+
+
+def test_words_of_a_design_show_plain_numbers():
+    @dataclass(frozen=True)
+    class Link:
+        width: int = 8
+
+    assert Space(Link(), width=[np.int64(8), np.int64(16)]).label(1) == "design 1 (width=16)"

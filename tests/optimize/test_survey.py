@@ -255,6 +255,9 @@ def test_the_table_of_all_designs_in_files_chunk_by_chunk(tmp_path):
     assert list(table) == [*whole.table, "feasible"]
     for name, column in {**whole.table, "feasible": whole.feasible}.items():
         assert_array_equal(np.array(table[name])[order], column)
+    for other in ({"chunk": 5}, {"store": None, "identity": ""}):  # would leave files of both
+        with pytest.raises(ValueError, match="keep must be a new directory"):
+            explore(SPACES["constrained"], solve, **call | other)
     next(folder.glob("*.parquet")).unlink()  # a file that is gone is made again, and nothing counts twice
     again = explore(SPACES["constrained"], solve, **call)
     assert again.restored == 0 and again.table["ties"].sum() == len(whole.front)
