@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+from jupyter_cache import get_cache
+
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parents[1]
 sys.path[:0] = [str(ROOT), str(DOCS)]
@@ -54,6 +56,8 @@ myst_enable_extensions = ["dollarmath", "deflist", "colon_fence", "attrs_inline"
 myst_heading_anchors = 3
 nb_execution_mode = os.environ.get("QMODELS_NOTEBOOKS", "cache")
 nb_execution_cache_path = str(DOCS / ".build" / "notebooks")
+# Made here: of several processes that read pages each would make one that is not there, and one would fail.
+get_cache(nb_execution_cache_path).list_cache_records()
 nb_execution_timeout = 240
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
