@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -179,14 +180,44 @@ def test_a_device_from_outside_goes_through_all_verbs(installed, tmp_path):
     assert run(installed, tmp_path, "-c", USE) == "all verbs\n"
 
 
-def test_and_through_the_command_line(installed, tmp_path):
-    def qmodels(*words):
-        return run(installed, tmp_path, "-c", "from cases.cli.main import main; main()", *words)
+COMMANDS = """
+import contextlib, io, json, sys
+from cases.cli.main import main
+for line in sys.stdin:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
+        main(json.loads(line))
+    print(json.dumps(out.getvalue()), flush=True)
+"""
 
-    (tmp_path / "booth.toml").write_text(qmodels("init", "toll-booth"))
-    assert "car_delay" in qmodels("solve", "booth.toml")
-    assert json.loads(qmodels("solve", "booth.toml", "--set", "minutes=0.4", "--json"))
-    assert "car_delay" in qmodels("compare", "booth.toml", "--replications", "2")
-    assert "minutes" in qmodels("describe", "toll-booth")
-    vary = ("--vary", "minutes=0.1,0.2", "--minimize", "car_delay", "--out", "study")
-    assert "0.1" in qmodels("explore", "booth.toml", *vary)
+
+@contextlib.contextmanager
+def command(installed, folder):
+    """The command, in one process that knows what is installed."""
+    path = os.pathsep.join([str(installed), str(ROOT)])
+    with subprocess.Popen(
+        [sys.executable, "-c", COMMANDS],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+
+        def qmodels(*words):
+            process.stdin.write(json.dumps(words) + "\n")
+            process.stdin.flush()
+            return json.loads(process.stdout.readline())
+
+        yield qmodels
+
+
+def test_and_through_the_command_line(installed, tmp_path):
+    with command(installed, tmp_path) as qmodels:
+        (tmp_path / "booth.toml").write_text(qmodels("init", "toll-booth"))
+        assert "car_delay" in qmodels("solve", "booth.toml")
+        assert json.loads(qmodels("solve", "booth.toml", "--set", "minutes=0.4", "--json"))
+        assert "car_delay" in qmodels("compare", "booth.toml", "--replications", "2")
+        assert "minutes" in qmodels("describe", "toll-booth")
+        vary = ("--vary", "minutes=0.1,0.2", "--minimize", "car_delay", "--out", "study")
+        assert "0.1" in qmodels("explore", "booth.toml", *vary)

@@ -14,7 +14,7 @@ import pytest
 import qmodels as qm
 from optimize import Space, explore
 from qmodels.parts import Offered
-from tests.test_third_party import run
+from tests.test_third_party import command, run
 from validate import simulate
 
 FOLDER = Path(__file__).parent / "parts"
@@ -138,19 +138,17 @@ except ValueError as error:
 
 
 def test_files_and_the_command_line_know_installed_parts(installed, tmp_path):
-    def qmodels(*words):
-        return run(installed, tmp_path, "-c", "from cases.cli.main import main; main()", *words)
-
     (tmp_path / "system.toml").write_text(TEXT)
-    solved = json.loads(qmodels("solve", "system.toml", "--set", "engine.job_ns=10", "--json"))
-    # 10 ns of work, its wait, 30 ns of set-up or what is left of it, and the latency at 1.28 GB/s.
-    wait, more = 0.02 * 100 / (2 * 0.8), (30 + 0.02 * 900 / 2) / (1 + 0.02 * 30)
-    assert solved["analytic"]["metrics"]["latency"] == pytest.approx(10 + wait + more + 62.56)
-    described = qmodels("describe", "system")
-    assert "parts.*.setup_ns" in described and "Time to wake up" in described
-    assert "measured-memory" in qmodels("schema", "system")
-    vary = ("--vary", "engine.setup_ns=10,30", "--minimize", "latency", "--out", "study")
-    qmodels("explore", "system.toml", *vary)
+    with command(installed, tmp_path) as qmodels:
+        solved = json.loads(qmodels("solve", "system.toml", "--set", "engine.job_ns=10", "--json"))
+        # 10 ns of work, its wait, 30 ns of set-up or what is left of it, and the latency at 1.28 GB/s.
+        wait, more = 0.02 * 100 / (2 * 0.8), (30 + 0.02 * 900 / 2) / (1 + 0.02 * 30)
+        assert solved["analytic"]["metrics"]["latency"] == pytest.approx(10 + wait + more + 62.56)
+        described = qmodels("describe", "system")
+        assert "parts.*.setup_ns" in described and "Time to wake up" in described
+        assert "measured-memory" in qmodels("schema", "system")
+        vary = ("--vary", "engine.setup_ns=10,30", "--minimize", "latency", "--budget", "0", "--out", "study")
+        qmodels("explore", "system.toml", *vary)
     with (tmp_path / "study" / "designs.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [float(row["latency"]) for row in rows] == sorted(float(row["latency"]) for row in rows)

@@ -10,17 +10,27 @@ from __future__ import annotations
 from typing import Any
 
 from numba import _dynfunc, njit, version_info
+from numba.core import ir, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import register_pass
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.ir_utils import get_definition, guard
 from numba.core.typed_passes import NativeLowering
+from numba.core.untyped_passes import IRProcessing
+from numba.np import arrayobj
 
 KNOWN = (0, 62) <= version_info.short < (0, 69)
 """Whether what is used of Numba's inside is as it was tried; others compile every part by itself, as ever."""
 
 
+_apart: set[Any] = set()
+_forward: set[Any] = set()
+
+
 class _Waiting(JITCodeLibrary):  # type: ignore[misc]
     """The code of a part, before the passes that look at several functions."""
+
+    apart = False
 
     def _ensure_finalized(self) -> None:
         """Leave it as it is."""
@@ -49,7 +59,14 @@ class _Waiting(JITCodeLibrary):  # type: ignore[misc]
         for function in self._final_module.functions:
             if not function.is_declaration and function.linkage.name == "external":
                 function.linkage = "linkonce_odr"
+                if self.apart:
+                    function.add_function_attribute("noinline")
         return self._final_module
+
+
+def _from_the_start(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
+    """Return an index as it is: to look whether it is negative takes as long as what it finds."""
+    return context.cast(builder, index, kind, types.intp)
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -59,14 +76,44 @@ class _LowerPart(NativeLowering):  # type: ignore[misc]
     def run_pass(self, state: Any) -> bool:
         context = state.targetctx
         state.library = _Waiting(context.codegen(), state.func_id.func_qualname)
+        state.library.apart = state.func_id.func in _apart
         state.flags.no_compile = True
-        super().run_pass(state)
+        from_the_end = arrayobj.fix_integer_index
+        if state.func_id.func in _forward:
+            arrayobj.fix_integer_index = _from_the_start
+        try:
+            super().run_pass(state)
+        finally:
+            arrayobj.fix_integer_index = from_the_end
         lowered = state.cr
         # Kernels know what they call by an object that Python could call; this one has no code.
         name, module = lowered.fndesc.qualname, lowered.fndesc.lookup_module()
         key = _dynfunc.make_function(module, name, name, 0, lowered.env, (state.library,))
         context.insert_user_function(key, lowered.fndesc, [state.library])
         state.cr = lowered._replace(cfunc=key)
+        return True
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _StateFacts(FunctionPass):  # type: ignore[misc]
+    """Put in what the types of arguments say: branches never taken are then not even compiled."""
+
+    _name = "state_facts"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        whole = state.func_ir
+        for block in whole.blocks.values():
+            for line in block.find_insts(ir.Assign):
+                asked = line.value
+                if isinstance(asked, ir.Expr) and asked.op == "getattr":
+                    owner = guard(get_definition, whole, asked.value)
+                    facts = getattr(state.args[owner.index], "facts", {}) if isinstance(owner, ir.Arg) else {}
+                    if asked.attr in facts:
+                        line.value = ir.Const(facts[asked.attr], line.loc)
+                        whole._definitions[line.target.name] = [line.value]
         return True
 
 
@@ -79,12 +126,22 @@ class _PartCompiler(CompilerBase):  # type: ignore[misc]
         passes.passes = [
             (_LowerPart if each is NativeLowering else each, what) for each, what in passes.passes
         ]
+        passes.add_pass_after(_StateFacts, IRProcessing)
         passes.finalize()
         return [passes]
 
 
-def compile_part(function: Any, **options: Any) -> Any:
-    """Compile a function that nothing but compiled functions calls, divisions unchecked."""
+def compile_part(function: Any, *, apart: bool = False, forward: bool = False, **options: Any) -> Any:
+    """Compile a function that nothing but compiled functions calls, divisions unchecked.
+
+    What is called seldom but from many places stays ``apart`` from its callers. In ``forward`` functions no
+    index is negative, or else they read whatever lies before an array.
+    """
+    for chosen, functions in ((apart, _apart), (forward, _forward)):
+        if chosen:
+            functions.add(function)
+    # What a part calls would otherwise be copied as it is itself.
+    options.setdefault("forceinline", False)
     if KNOWN:
         options["pipeline_class"] = _PartCompiler
     return njit(

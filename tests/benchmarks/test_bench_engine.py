@@ -61,7 +61,7 @@ def mmc(servers):
 
 @pytest.mark.parametrize(("name", "spec"), [("M/M/1", mmc(1)), ("M/M/3", mmc(3)), ("five", five_stations())])
 def test_engine(benchmark, name, spec):
-    """Bars: twice `ldes`, 40 times SimPy, 100 times Ciw; five stations: 5 million events/s."""
+    """Bars: five times `ldes`, 40 times SimPy, 100 times Ciw; five stations: 5 million events/s."""
     jobs = 1_000_000
 
     def simulate(world):

@@ -11,6 +11,7 @@ from qmodels.systems.spec.text.toml import spec_from_toml
 
 
 def forget():
+    gc.unfreeze()  # what is frozen is not among them
     for one in gc.get_objects():
         if isinstance(one, _lru_cache_wrapper) and (one.__module__ or "").startswith("qmodels"):
             one.cache_clear()

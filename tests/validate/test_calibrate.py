@@ -142,18 +142,18 @@ def test_fields_of_a_spec():
 
 
 def test_the_librarys_own_model_of_a_spec():
-    """A packet processor's own answers, recovered through ``qmodels.solve``."""
+    """A processor's own answers, recovered through ``qmodels.solve``."""
     from qmodels import solve
-    from qmodels.systems.packets.packet_processor import PacketProcessor
+    from qmodels.systems.cache.llc_processor import LlcProcessor
     from qmodels.systems.spec.fields import replace_fields
 
-    truth = replace_fields(PacketProcessor(), {"dram.clock_ghz": 0.45})
-    loads = [0.3, 0.9]
-    values = [solve(replace_fields(truth, {"load_factor": load})).packet_latency for load in loads]
-    runs = RunSet.from_columns(settings={"load_factor": loads}, metrics={"packet_latency": values})
-    fit = calibrate(PacketProcessor(), runs, {"dram.clock_ghz": (0.4, 0.6)}, leave_out="metric")
-    assert fit.parameters["dram.clock_ghz"].best == pytest.approx(0.45, rel=1e-4)
-    assert fit.spec.dram.clock_ghz == fit.parameters["dram.clock_ghz"].best
+    truth = replace_fields(LlcProcessor(), {"popularity.exponent": 0.75})
+    loads = [0.3, 0.7]
+    values = [solve(replace_fields(truth, {"load": load})).waiting_latency for load in loads]
+    runs = RunSet.from_columns(settings={"load": loads}, metrics={"waiting_latency": values})
+    fit = calibrate(LlcProcessor(), runs, {"popularity.exponent": (0.6, 0.9)}, leave_out="metric")
+    assert fit.parameters["popularity.exponent"].best == pytest.approx(0.75, rel=1e-4)
+    assert fit.spec.popularity.exponent == fit.parameters["popularity.exponent"].best
 
 
 def test_prints_and_becomes_a_dictionary():

@@ -18,8 +18,8 @@ from qmodels.systems.stations.queueing_network import QueueingNetwork, single_st
 from validate import simulate
 from validate.campaigns.store import decode, encode
 from validate.network.records import EVENTS, event_trace, state_series, visit_records
-from validate.network.replication import VISITS, NetworkJob, Run, run_replication
-from validate.network.world import FIRST_POOL
+from validate.network.replication import VISITS, NetworkJob, Run, advance, run_replication
+from validate.network.world import FIRST_POOL, new_world
 
 ONE = Exponential(mean=1.0)
 MM1 = single_station(arrivals=Exponential(mean=1.25), service=ONE)
@@ -361,3 +361,22 @@ def test_two_replications_show_a_plain_overload(discipline):
 
     for load, stable in ((0.5, True), (0.95, True), (1.2, False), (2.0, False)):
         assert simulate(queue(load), replications=2, passages=20_000).stable == stable
+
+
+@pytest.mark.parametrize("servers", [1, 2, inf])
+def test_what_a_plain_network_leaves_out_changes_nothing(servers):
+    two = (
+        Station(name="a", service=ONE, servers=servers),
+        Station(name="b", service=Erlang(mean=0.5, phases=2)),
+    )
+    classes = [JobClass(name=name, arrivals=Exponential(mean=5.0)) for name in "xy"]
+    # Some come straight back to a station where others wait.
+    routing = {"a": {"a": 0.25, "b": 0.75}, "b": {"a": 0.25}}
+    spec = QueueingNetwork(stations=two, classes=classes, routing=routing)
+    worlds = [new_world(spec, seed=5, replication=0) for _ in range(2)]
+    assert not worlds[0].varied
+    plain, whole = advance(worlds[0], ended=20_000), advance(worlds[1]._replace(varied=True), ended=20_000)
+    for name in ("tallies", "histograms", "laws", "streams"):
+        np.testing.assert_array_equal(getattr(plain, name), getattr(whole, name))
+    assert plain.state["now"] == whole.state["now"] > 0
+    assert plain.histograms.sum() == 2 * plain.tallies["departures"].sum() + 20_000

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 from qmodels.systems.cache.llc import Llc
+from qmodels.systems.packets.processor_system import processor_system
 from qmodels.systems.traffic.sizes import fixed
 from validate import simulate
+from validate.composed.replication import advance
+from validate.composed.world import new_machine
 
 FAST = 1e4
 """Clock of parts that must not matter. [GHz]"""
@@ -107,3 +110,15 @@ def test_intervals_cover_as_often_as_they_say(lone_slice):
     )
     # Binomial: 0.9 of 80 with a standard deviation of 2.7; four of them either way.
     assert abs(covered - 0.9 * seeds) <= 4 * np.sqrt(seeds * 0.09)
+
+
+def test_what_a_plain_system_leaves_out_changes_nothing(small):
+    machines = [new_machine(processor_system(small), seed=3, replication=0) for _ in range(2)]
+    assert not machines[0].core.varied
+    world, core, *others = machines[1]
+    machines[1] = type(machines[1])(world._replace(varied=True), core._replace(varied=True), *others)
+    plain, whole = (advance(machine, ended=500)[0] for machine in machines)
+    for name in ("flows", "parts", "times", "arrived", "rows", "operations"):
+        np.testing.assert_array_equal(getattr(plain.core, name), getattr(whole.core, name))
+    np.testing.assert_array_equal(plain.world.histograms, whole.world.histograms)
+    assert plain.core.flows["ended"][0] >= 500

@@ -51,7 +51,8 @@ def step(w: World, c: Core, j: int) -> bool:
     op = i["op"]
     # An access that is on the score of its bank is finished first.
     if c.strands[strand["root"]]["lost"] and not strand["issued"]:
-        drop_tokens(w, c, j)
+        if c.varied:
+            drop_tokens(w, c, j)
         if strand["blocks"] > 0:
             ask(w, c, j, state.OPERATING, state.GIVING_BACK)
             return False
@@ -80,12 +81,12 @@ def _visit(w: World, c: Core, j: int, at: int) -> bool:
     if op == state.SERVE:
         serve(w, c, j, part)
         return c.strands[strand["root"]]["lost"] > 0
-    if op == state.PASS:
+    if c.varied and op == state.PASS:
         pass_by(w, c, j, at)
         return False
     if op == state.TRAVEL:
         return travel(w, c, j, i["size"])
-    if op == state.ACQUIRE:
+    if c.varied and op == state.ACQUIRE:
         return acquire(w, c, j, at)
     if op == state.LOCATE and strand["issued"]:
         strand["target"] = c.channels[strand["channel"]]["node"]
@@ -104,9 +105,9 @@ def _visit(w: World, c: Core, j: int, at: int) -> bool:
         ask(w, c, j, state.LOOKING, state.PLACING)
     elif op == state.GIVE:
         ask(w, c, j, state.OPERATING, state.GIVING_BACK)
-    elif op == state.ENQUIRE:
+    elif c.varied and op == state.ENQUIRE:
         enquire(w, c, j, part)
-    elif op == state.BANK:
+    elif c.varied and op == state.BANK:
         come_to_bank(w, c, j, part)
     else:
         operate(w, c, j, part)
@@ -136,7 +137,7 @@ def _move(w: World, c: Core, j: int, at: int) -> None:
         first_block(w, c, j, at)
     elif i["op"] == state.PICK:
         pick(w, c, j, at)
-    elif i["op"] == state.RELEASE:
+    elif c.varied and i["op"] == state.RELEASE:
         release(w, c, j, at)
     elif i["op"] == state.MARK:
         mark(w, c, j, at)
@@ -164,7 +165,7 @@ def wake(w: World, c: Core, j: int) -> None:
         or w.jobs[j]["phase"] == state.BANKING
     ):
         part = c.code[c.strands[j]["at"] - 1]["part"]
-        if w.jobs[j]["phase"] == state.BANKING:
+        if c.varied and w.jobs[j]["phase"] == state.BANKING:
             leave_bank(w, c, j, part)
         leave(w, c, part, j)
         charge(w, c, j, part)

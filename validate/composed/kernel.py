@@ -12,13 +12,15 @@ from validate.engine.jit import lean, lean_part
 from validate.engine.pointers import compiled, pointer_to
 from validate.engine.sampling import draw
 from validate.engine.streams import uniform
-from validate.network.calendar import LATE, put
+from validate.network.calendar import LATE, pending, put
 from validate.network.kernel import world_at
+from validate.network.routes import count_noted
 from validate.network.service import catch_up, rest, time_over
 from validate.network.state import ON, POOL_FULL, REACHED, SERVED, STUCK, World
 
-core_at: Any = pointer_to("SystemCore", LAYOUT)
+core_at: Any = pointer_to("SystemCore", LAYOUT, varied=True)
 """In compiled code: return the core of a table."""
+plain_core_at: Any = pointer_to("PlainSystemCore", LAYOUT, varied=False)
 
 
 def run(w: World, c: Core, until: float, ended: int, born: int) -> int:
@@ -32,22 +34,9 @@ def run(w: World, c: Core, until: float, ended: int, born: int) -> int:
     return int(loop(w, c, until, ended, born))
 
 
-def start(w: World, c: Core) -> None:
-    """Schedule the first arrivals, let servers that are not needed leave, begin the closed flows."""
-    if compiled():
-        _start(w.table, c.table)
-    else:
-        set_going(w, c)
-
-
 @lean
 def _run(table: Any, own_table: Any, until: float, ended: int, born: int) -> int:
     return loop(world_at(table), core_at(own_table), until, ended, born)
-
-
-@lean
-def _start(table: Any, own_table: Any) -> None:
-    set_going(world_at(table), core_at(own_table))
 
 
 @lean_part
@@ -56,6 +45,7 @@ def loop(w: World, c: Core, until: float, ended: int, born: int) -> int:
     s = w.state[0]
     heap = w.heap
     reason = REACHED
+    set_going(w, c)
     while True:
         if not drain(w, c):
             reason = POOL_FULL
@@ -65,7 +55,7 @@ def loop(w: World, c: Core, until: float, ended: int, born: int) -> int:
             break
         if s["ended"] >= ended or c.state[0]["born"] >= born:
             break
-        if heap[0]["event"] == 0:
+        if pending(heap, w.places) == 0:
             reason = STUCK
             break
         if heap[1]["time"] > until:
@@ -78,6 +68,7 @@ def loop(w: World, c: Core, until: float, ended: int, born: int) -> int:
     for node in range(w.nodes.size):
         if w.nodes[node]["shared"] >= 0:
             catch_up(w, node)
+    count_noted(w)
     return reason
 
 
@@ -109,10 +100,11 @@ def handle(w: World, c: Core, event: int) -> None:
             wake(w, c, event - stations)
     elif event < classes:
         arrive(w, c, event)
-    elif w.nodes[event - classes]["mode"] != ON:
-        time_over(w, event - classes)
-    else:
-        finish_shared(w, c, event - classes)
+    elif w.varied:
+        if w.nodes[event - classes]["mode"] != ON:
+            time_over(w, event - classes)
+        else:
+            finish_shared(w, c, event - classes)
 
 
 @lean_part
@@ -129,9 +121,13 @@ def arrive(w: World, c: Core, f: int) -> None:
 
 @lean_part
 def set_going(w: World, c: Core) -> None:
-    """See `start`."""
-    for node in range(w.nodes.size):
-        rest(w, node)
+    """Schedule the first arrivals, let servers that are not needed leave, begin the closed flows; once."""
+    if w.state[0]["begun"]:
+        return
+    w.state[0]["begun"] = 1
+    if w.varied:
+        for node in range(w.nodes.size):
+            rest(w, node)
     for f in range(c.flows.size):
         flow = c.flows[f]
         for number in range(flow["population"]):

@@ -10,7 +10,7 @@ import numpy as np
 from validate.cache.hierarchies import Hierarchies, draw_core, draw_line, look_up
 from validate.composed.blocks import give_all_back, operate, place
 from validate.composed.interpreter import drain
-from validate.composed.kernel import core_at, handle
+from validate.composed.kernel import core_at, handle, plain_core_at, set_going
 from validate.composed.kernels import BLOCKS, CACHES, CHANNELS, NETWORK, Kernels
 from validate.composed.memories.in_order import bank_of, come, free_bank, join_bank, use_bus
 from validate.composed.state import (
@@ -31,8 +31,9 @@ from validate.dram.channels import NEVER, Channels, advance, offer, take_ended
 from validate.engine.jit import lean, lean_part
 from validate.engine.pointers import compiled, pointer_to
 from validate.engine.streams import uniform
-from validate.network.calendar import EARLY, drop, put
-from validate.network.kernel import world_at
+from validate.network.calendar import EARLY, drop, pending, put
+from validate.network.kernel import plain_at, world_at
+from validate.network.routes import count_noted
 from validate.network.service import catch_up
 from validate.network.state import POOL_FULL, REACHED, STUCK, World
 from validate.noc.kernel import quiet
@@ -55,7 +56,7 @@ blocks_at: Any = pointer_to("SystemBlocks", BLOCKS)
 def run(w: World, c: Core, k: Kernels, until: float, ended: int, born: int) -> int:
     """Run as `validate.composed.kernel.run` does."""
     if compiled():
-        return int(_run((w.table, c.table, *k.tables), until, ended, born))
+        return int((_run if c.varied else _run_plain)((w.table, c.table, *k.tables), until, ended, born))
     return int(loop(w, c, k.network, k.channels, k.caches, k.blocks, until, ended, born))
 
 
@@ -64,6 +65,21 @@ def _run(tables: Any, until: float, ended: int, born: int) -> int:
     return loop(
         world_at(tables[0]),
         core_at(tables[1]),
+        network_at(tables[2]),
+        channels_at(tables[3]),
+        caches_at(tables[4]),
+        blocks_at(tables[5]),
+        until,
+        ended,
+        born,
+    )
+
+
+@lean
+def _run_plain(tables: Any, until: float, ended: int, born: int) -> int:
+    return loop(
+        plain_at(tables[0]),
+        plain_core_at(tables[1]),
         network_at(tables[2]),
         channels_at(tables[3]),
         caches_at(tables[4]),
@@ -93,6 +109,7 @@ def loop(
     """
     s, own, heap = w.state[0], c.state[0], w.heap
     reason = REACHED
+    set_going(w, c)
     while True:
         if not drain(w, c):
             reason = POOL_FULL
@@ -107,7 +124,7 @@ def loop(
             break
         cycle = own["cycle"]
         still = _rests(c, n)
-        if heap[0]["event"] > 0:
+        if pending(heap, w.places) > 0:
             due = np.int64(ceil(heap[1]["time"] * own["ghz"] - ROUNDING))
             if still or due <= cycle:
                 if heap[1]["time"] > until:
@@ -125,9 +142,11 @@ def loop(
             s["now"] = until
             break
         _carry(w, c, n, cycle)
-    for node in range(own["stations"]):
-        if w.nodes[node]["shared"] >= 0:
-            catch_up(w, node)
+    if w.varied:
+        for node in range(own["stations"]):
+            if w.nodes[node]["shared"] >= 0:
+                catch_up(w, node)
+    count_noted(w)
     return reason
 
 
@@ -166,7 +185,7 @@ def _handle(w: World, c: Core, d: Channels, b: BlockPools, event: int) -> None:
         handle(w, c, event)
     elif channel >= c.channels.size:
         free_bank(w, c, b, event, channel - c.channels.size)
-    elif channel >= 0:
+    elif channel >= 0 and c.varied:
         drop(w.heap, w.places, event)
         ghz = c.channels[channel]["ghz"]
         _call_again(w, c, channel, advance(d, channel, int(w.state[0]["now"] * ghz + 0.5)))
@@ -223,7 +242,7 @@ def post(w: World, c: Core, n: Network, d: Channels, h: Hierarchies, b: BlockPoo
             go_on(w, c, j)
         elif strand["channel"] >= own["controlled"]:
             join_bank(w, c, j)
-        else:
+        elif c.varied:
             channel = strand["channel"]
             write, row = c.code[strand["at"] - 1]["at"], strand["row"]
             bank = c.rows[bank_of(c, j)]

@@ -55,6 +55,8 @@ def _constants(first: int, count: int) -> Any:
     BANK,  # part
 ) = _constants(0, 29)
 FIRST_VISIT: Any = HOLD
+VARIED = (RELEASE, ACQUIRE, ENQUIRE, PASS, BANK)
+"""Instructions of varied systems, see `Core.varied`."""
 BY_SEGMENTS: Any = np.int64(-1)
 
 # Ways to address blocks, as `qmodels.systems.composed.steps.ADDRESSES`.
@@ -377,3 +379,5 @@ class Core(NamedTuple):
     ways: Any
     state: Any
     table: Any
+    varied: Any = True
+    """Whether there is more than plain stations, caches, free lists, banks in order, an interconnect."""

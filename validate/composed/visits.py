@@ -125,7 +125,7 @@ def serve(w: World, c: Core, j: int, part: int) -> None:
     node = c.parts[part]["first"] + c.strands[j]["copy"]
     n, tally = w.nodes[node], w.tallies[node, w.jobs[j]["job_class"]]
     tally["arrivals"] += 1
-    if n["number"] < n["capacity"]:
+    if not w.varied or n["number"] < n["capacity"]:
         w.jobs[j]["step"] = part
         again = c.code[c.strands[j]["at"] - 1]["at"]
         w.jobs[j]["given"] = c.worked[j, part] if again else 0.0
@@ -186,21 +186,23 @@ def finish(w: World, c: Core, j: int) -> None:
     job = w.jobs[j]
     node, part = job["node"], job["step"]
     n = w.nodes[node]
-    if n["shared"] >= 0:
+    if w.varied and n["shared"] >= 0:
         catch_up(w, node)
-    stop(w, node, j)
-    w.tallies[node, job["job_class"]]["completions"] += 1
+    k = job["job_class"]
+    stop(w, node, k, j)
+    w.tallies[node, k]["completions"] += 1
     n["busy"] -= 1
     if c.worked.shape[1] > 0:
         c.worked[j, part] = job["work"]
-    depart(w, j, COMPLETED)
+    depart(w, node, k, j, COMPLETED)
     leave(w, c, part, j)
     charge(w, c, j, part)
     go_on(w, c, j)
     serve_next(w, node)
-    rest(w, node)
-    if n["shared"] >= 0:
-        set_pace(w, node)
+    if w.varied:
+        rest(w, node)
+        if n["shared"] >= 0:
+            set_pace(w, node)
 
 
 @lean_part

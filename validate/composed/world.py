@@ -14,7 +14,6 @@ from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 from validate.composed import state
 from validate.composed.arrivals import new_flows, set_traces
-from validate.composed.kernel import start
 from validate.composed.kernels import Kernels, grown_kernels, memories_of, named, new_kernels, server_rows
 from validate.composed.memories.banks import new_banks
 from validate.composed.memories.in_order import controlled, new_memories
@@ -31,7 +30,7 @@ from validate.engine.sampling import law_table
 from validate.engine.streams import new_streams
 from validate.network.state import CLASS, JOB, NONE, QUEUE, RECORD, RULE, TALLY, TARGET, TRACE, World
 from validate.network.state import STATE as NETWORK_STATE
-from validate.network.world import FIRST_POOL, Sources, fill_station, new_nodes
+from validate.network.world import FIRST_POOL, NOTES, Sources, fill_station, new_nodes, vary
 from validate.network.world import grown as grown_world
 
 
@@ -69,6 +68,7 @@ def new_machine(spec: System, *, seed: int, replication: int, passages: int = 0)
         own["ghz"] = float(spec.network.clock_ghz)
         own["connected"] = spec.network.topology.nodes
         own["interconnect"] = list(spec.parts).index(spec.interconnect)
+    ops = program.code["op"]
     core = Core(
         code=program.code,
         choices=program.choices,
@@ -99,9 +99,11 @@ def new_machine(spec: System, *, seed: int, replication: int, passages: int = 0)
         ways=choices,
         state=own,
         table=None,
+        varied=bool(own["controlled"][0] or vary(stations[0]) or np.isin(ops, state.VARIED).any()),
     )
     further = core.channels.size + core.rows.size
     world = _world(spec, sources, stations, further, seed=seed, replication=replication)
+    world = world._replace(varied=core.varied)
     set_traces(spec, world, flows, replication, passages)
     machine = Machine(
         world,
@@ -110,9 +112,7 @@ def new_machine(spec: System, *, seed: int, replication: int, passages: int = 0)
         new_services(spec, seed=seed, replication=replication),
     )
     populations = sum(flow.population for flow in spec.flows)
-    machine = grown(machine, FIRST_POOL + 2 * populations + 2 * program.most_branches)
-    start(machine.world, machine.core)
-    return machine
+    return grown(machine, FIRST_POOL + 2 * populations + 2 * program.most_branches)
 
 
 def grown(machine: Machine, more: int) -> Machine:
@@ -232,6 +232,8 @@ def _world(
     table = law_table(sources.laws)
     own = np.zeros(1, dtype=NETWORK_STATE)
     own["free"], own["per_unit"] = NONE, 1.0
+    # All times at stations go to the first row; the others are of the flows' latencies.
+    histograms = np.zeros((1 + flows, BINS), dtype=np.int64)
     return World(
         heap=new_calendar(flows + nodes.size).heap,
         places=np.zeros(flows + nodes.size, dtype=np.int64),
@@ -253,10 +255,11 @@ def _world(
         speeds=speeds,
         branches=np.zeros((1, 1, 1), dtype=np.int64),
         rows=np.zeros((nodes.size, flows), dtype=np.int64),
-        # All times at stations go to the first row; the others are of the flows' latencies.
-        histograms=np.zeros((1 + flows, BINS), dtype=np.int64),
+        bins=histograms.reshape(-1),
+        notes=np.zeros(NOTES, dtype=np.int64),
         state=own,
         records=np.zeros(0, dtype=RECORD),
         trace=np.zeros(0, dtype=TRACE),
         table=None,
+        histograms=histograms,
     )

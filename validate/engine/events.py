@@ -27,7 +27,7 @@ class Calendar(NamedTuple):
 
 def new_calendar(capacity: int) -> Calendar:
     """Return an empty calendar for at most so many pending events."""
-    return Calendar(heap=np.zeros(capacity + 1, dtype=ENTRY))
+    return Calendar(heap=np.zeros(capacity + 2, dtype=ENTRY))
 
 
 @jit

@@ -100,7 +100,16 @@ def _cache_directory(path: Path) -> Path:
     return directory
 
 
-def _compile(function: Function, **options: Any) -> Function:
+FORWARD = ("validate.engine.", "validate.network.")
+"""Modules whose functions that make no arrays have no negative indices, see `compile_part`."""
+
+
+def _part(function: Function, **options: Any) -> Any:
+    """Compile a function that makes no arrays within kernels."""
+    return compile_part(function, _nrt=False, forward=function.__module__.startswith(FORWARD), **options)
+
+
+def _compile(function: Function, within: dict[str, Any] | None = None, **options: Any) -> Function:
     # Numba looks up its directory when it is given the function; other users' functions keep theirs.
     others, numba.config.CACHE_DIR = (
         numba.config.CACHE_DIR,
@@ -112,8 +121,8 @@ def _compile(function: Function, **options: Any) -> Function:
         numba.config.CACHE_DIR = others
     if kernel is not function:
         # Kernels that call it take it as a part.
-        within = compile_part(function, **options)
-        kernel.get_call_template, kernel.get_overload = within.get_call_template, within.get_overload
+        inside = compile_part(function) if within is None else _part(function, **within)
+        kernel.get_call_template, kernel.get_overload = inside.get_call_template, inside.get_overload
     return cast(Function, kernel)
 
 
@@ -133,7 +142,7 @@ def inlined(function: Function) -> Function:
     A call hands over every field of a tuple of arrays: with many arrays that takes ten times as long
     as what our small functions do.
     """
-    return cast(Function, compile_part(function, _nrt=False, forceinline=True))
+    return cast(Function, _part(function, forceinline=True))
 
 
 def lean(function: Function) -> Function:
@@ -143,9 +152,19 @@ def lean(function: Function) -> Function:
     some 10 ns per array and call, more than most small functions work. A function that makes no
     arrays does not need the counts. Measured: an exponential draw takes 6 ns instead of 24.
     """
-    return _compile(function, _nrt=False)
+    return _compile(function, {}, _nrt=False)
+
+
+def quick(function: Function) -> Function:
+    """Compile a short function that makes no arrays: called from Python, or copied into other kernels."""
+    return _compile(function, {"forceinline": True}, _nrt=False)
+
+
+def apart(function: Function) -> Function:
+    """Compile a function that makes no arrays and is seldom called, from many places: never copied there."""
+    return cast(Function, _part(function, apart=True))
 
 
 def lean_part(function: Function) -> Function:
     """Compile a function that makes no arrays and that only kernels call."""
-    return cast(Function, compile_part(function, _nrt=False))
+    return cast(Function, _part(function))

@@ -3,7 +3,8 @@
 A tuple of two dozen arrays costs every function that is handed it over a hundred arguments: the
 kernel then compiles for minutes and runs four times slower. Compiled code therefore sees the arrays
 of a simulated world as a pointer to a table of addresses and shapes; its attributes are the arrays, as
-those of a named tuple are in Python.
+those of a named tuple are in Python. What is known of a world when its kernel is compiled are facts: whatever
+a fact rules out is not even compiled, see `qmodels.systems.lowering`.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ def table_of(arrays: Any, layout: Layout) -> Any:
 class PointerType(types.Type):
     """What compiled code holds instead of the arrays of a layout."""
 
-    def __init__(self, name: str, layout: Layout) -> None:
-        super().__init__(name=name)
+    def __init__(self, name: str, layout: Layout, facts: Mapping[str, bool]) -> None:
+        super().__init__(name=f"{name}{sorted(facts.items())}")
+        self.facts = facts
         self.arrays = {
             array: (place, types.Array(from_dtype(np.dtype(kind)), dimensions, "C"))
             for place, (array, (kind, dimensions)) in enumerate(layout.items())
@@ -58,11 +60,13 @@ class _PointerAttributes(AttributeTemplate):  # type: ignore[misc]
     key = PointerType
 
     def generic_resolve(self, kind: Any, name: str) -> Any:
-        return kind.arrays[name][1] if name in kind.arrays else None
+        return types.boolean if name in kind.facts else kind.arrays[name][1] if name in kind.arrays else None
 
 
 @lower_getattr_generic(PointerType)  # type: ignore[untyped-decorator, unused-ignore]
 def _attribute(context: Any, builder: Any, kind: Any, pointer: Any, name: str) -> Any:
+    if name in kind.facts:
+        return context.get_constant(types.boolean, kind.facts[name])
     place, array_type = kind.arrays[name]
     words = [
         builder.load(builder.gep(pointer, [intp_t(_WORDS * place + word)]))
@@ -87,9 +91,9 @@ def _attribute(context: Any, builder: Any, kind: Any, pointer: Any, name: str) -
     return array._getvalue()
 
 
-def pointer_to(name: str, layout: Layout) -> Any:
+def pointer_to(name: str, layout: Layout, **facts: bool) -> Any:
     """Return a function that in compiled code turns a table, see `table_of`, into what has its arrays."""
-    pointer = PointerType(name, layout)
+    pointer = PointerType(name, layout, facts)
 
     @intrinsic
     def at(typing_context: Any, table: Any) -> Any:

@@ -17,7 +17,8 @@ import numpy.typing as npt
 from qmodels.systems.laws import times as law_types
 from qmodels.systems.laws.kinds import require_law
 from qmodels.systems.laws.times import Law
-from validate.engine.jit import lean
+from validate.engine.blocks import fill_exponential
+from validate.engine.jit import apart, lean, quick
 from validate.engine.streams import new_streams, uniform
 
 CONSTANT, EXPONENTIAL, ERLANG, GAMMA, LOGNORMAL, POWER, LOG_POWER, UNIFORM = range(8)
@@ -26,8 +27,11 @@ GEOMETRIC, MIXTURE, PHASES, MARKOV, TABLE, SEQUENCE = range(8, 14)
 ROW = np.dtype([("kind", "i8"), ("a", "f8"), ("b", "f8"), ("at", "i8"), ("size", "i8"), ("state", "i8")])
 """A law: its kind, two parameters, its stretch of the table of numbers, and where it stands.
 
-``state`` is the phase of a MAP (-1 before its first arrival) or the place in a recorded sequence.
+``state`` is the phase of a MAP (-1 before its first arrival), the place in a recorded sequence, or that in
+the block of exponential times drawn last.
 """
+BLOCK = 32
+"""Exponential times that are drawn at once."""
 
 # Numerators and denominators of `normal_quantile` in the middle, the near and the far tail.
 _CENTRE = (
@@ -116,7 +120,7 @@ def law_table(laws: Sequence[Law]) -> LawTable:
         require_law("law", law)
         kind, a, b, numbers, size = _encoded(law)
         row["kind"], row["a"], row["b"], row["at"], row["size"] = kind, a, b, at, size
-        row["state"] = -1 if kind == MARKOV else 0
+        row["state"] = {MARKOV: -1, EXPONENTIAL: BLOCK}.get(kind, 0)
         stretches.append(numbers)
         at += numbers.size
     return LawTable(rows=rows, numbers=np.concatenate([*stretches, np.zeros(1)]))
@@ -125,7 +129,7 @@ def law_table(laws: Sequence[Law]) -> LawTable:
 def sample(law: Law, *, size: int, seed: int) -> npt.NDArray[np.float64]:
     """Return successive times of a law."""
     times = np.empty(size)
-    _fill(*law_table([law]), new_streams(seed=seed, replication=0, sources=["times"]), times)
+    draw_block(*law_table([law]), new_streams(seed=seed, replication=0, sources=["times"]), 0, times)
     return times
 
 
@@ -142,7 +146,7 @@ def _encoded(law: Law) -> tuple[int, float, float, npt.NDArray[np.float64], int]
         case law_types.Deterministic():
             return CONSTANT, law.mean, 0.0, none, 0
         case law_types.Exponential():
-            return EXPONENTIAL, law.mean, 0.0, none, 0
+            return EXPONENTIAL, law.mean, 0.0, np.zeros(BLOCK), BLOCK
         case law_types.Erlang():
             if law.phases <= _FEW_PHASES:
                 return ERLANG, law.mean / law.phases, 0.0, none, law.phases
@@ -208,24 +212,40 @@ def _guided(values: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) -
 
 
 @lean
-def _fill(rows: Any, numbers: Any, streams: Any, times: Any) -> None:
-    for k in range(times.size):
-        times[k] = draw(rows, numbers, streams, 0)
+def draw_block(rows: Any, numbers: Any, streams: Any, law: int, out: Any) -> None:
+    """Fill an array with the next times of a law; to be used instead of `draw`, not between its calls."""
+    if rows[law]["kind"] == EXPONENTIAL:
+        fill_exponential(streams, law, rows[law]["a"], out)
+    else:
+        for k in range(out.size):
+            out[k] = draw(rows, numbers, streams, law)
 
 
-@lean
+@quick
 def draw(rows: Any, numbers: Any, streams: Any, law: int) -> float:
     """Return the next time of a law, from the stream of the same number."""
     row = rows[law]
     kind = row["kind"]
     if kind == EXPONENTIAL:
-        return -row["a"] * log(uniform(streams, law))
+        place = row["state"]
+        if place == BLOCK:
+            place = _refill(rows, numbers, streams, law)
+        row["state"] = place + 1
+        return numbers[row["at"] + place]
     if kind == CONSTANT:
         return row["a"]
     return _draw_other(rows, numbers, streams, law)
 
 
-@lean
+@apart
+def _refill(rows: Any, numbers: Any, streams: Any, law: int) -> int:
+    """Draw the next block of exponential times; return the place of the first."""
+    row = rows[law]
+    fill_exponential(streams, law, row["a"], numbers[row["at"] : row["at"] + BLOCK])
+    return 0
+
+
+@apart
 def _draw_other(rows: Any, numbers: Any, streams: Any, law: int) -> float:
     row = rows[law]
     kind, a, b, at, size = row["kind"], row["a"], row["b"], row["at"], row["size"]

@@ -6,40 +6,66 @@ from typing import Any
 
 import numpy as np
 
-from validate.engine.jit import lean, lean_part
+from validate.engine.jit import lean_part, quick
 
 EARLY: Any = np.int64(0)
 LATE: Any = np.int64(2**62)
 """Added to the sequence number of an event; a late one waits for all others of the same time."""
 
+_FIRST: Any = np.int64(1)
 
-@lean
+
+@quick
 def put(heap: Any, places: Any, event: int, time: float, rank: int) -> None:
     """Set or change the time of an event that may be moved or dropped.
 
     ``places`` holds where in the heap each event is, 0 if it is not pending. The heap is laid out
     like that of `validate.engine.events`, but must not be used with its functions. Of events at the same
     time the `EARLY` ones come first, and of these the one that was put first.
+
+    Times are not negative: that of the first place is, from when its event is dropped until another one is
+    put there, as most events do, or `pending` is asked.
     """
     order = heap[0]["order"]
     heap[0]["order"] = order + 1
     order += rank
     hole = places[event]
+    sinks = hole > 0 and not _earlier(heap, hole, time, order)
     if hole == 0:
-        hole = heap[0]["event"] + 1
-        heap[0]["event"] = hole
-        _rise(heap, places, hole, time, order, event)
-    elif time < heap[hole]["time"]:
-        _rise(heap, places, hole, time, order, event)
-    else:
+        sinks = heap[1]["time"] < 0
+        hole = _FIRST
+        if not sinks:
+            hole = heap[0]["event"] + 1
+            heap[0]["event"] = hole
+    if sinks:
         _sink(heap, places, hole, time, order, event)
+    else:
+        _rise(heap, places, hole, time, order, event)
 
 
-@lean
+@quick
 def drop(heap: Any, places: Any, event: int) -> None:
     """Take a pending event off."""
     hole = places[event]
     places[event] = 0
+    if hole == 1:
+        heap[1]["time"] = -np.inf
+    else:
+        _close(heap, places, hole)
+
+
+@quick
+def pending(heap: Any, places: Any) -> int:
+    """Return the number of pending events, of which entry 1 is then the first."""
+    if heap[1]["time"] < 0:
+        heap[1]["time"] = 0.0
+        _close(heap, places, _FIRST)
+    return heap[0]["event"]
+
+
+@lean_part
+def _close(heap: Any, places: Any, hole: int) -> None:
+    """Fill the place of an event that was taken off with the last one."""
     last = heap[0]["event"]
     heap[0]["event"] = last - 1
     if hole < last:
@@ -53,8 +79,9 @@ def drop(heap: Any, places: Any, event: int) -> None:
 @lean_part
 def _earlier(heap: Any, entry: int, time: float, order: int) -> bool:
     """Whether (time, order) comes before an entry."""
+    # Without branches, which would be mispredicted.
     there = heap[entry]["time"]
-    return time < there or (time == there and order < heap[entry]["order"])
+    return (time < there) | ((time == there) & (order < heap[entry]["order"]))
 
 
 @lean_part
@@ -70,8 +97,8 @@ def _sink(heap: Any, places: Any, hole: int, time: float, order: int, event: int
     last = heap[0]["event"]
     child = 2 * hole
     while child <= last:
-        if child < last and _earlier(heap, child, heap[child + 1]["time"], heap[child + 1]["order"]):
-            child += 1
+        # There is one more entry than there are events.
+        child += (child < last) & _earlier(heap, child, heap[child + 1]["time"], heap[child + 1]["order"])
         if _earlier(heap, child, time, order):
             break
         _set(heap, places, hole, heap[child]["time"], heap[child]["order"], heap[child]["event"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from validate.engine.jit import lean_part
+from validate.engine.jit import inlined, lean_part
 from validate.network.calendar import drop
 from validate.network.routes import count_time, free_job, new_job
 from validate.network.service import (
@@ -35,7 +35,7 @@ from validate.network.state import (
 )
 
 
-@lean_part
+@inlined
 def go(w: World, j: int, target: int) -> None:
     """Let a job that is nowhere arrive where it goes next."""
     job, t = w.jobs[j], w.targets[target]
@@ -46,10 +46,12 @@ def go(w: World, j: int, target: int) -> None:
         end(w, j, COMPLETED)
         return
     n, tally = w.nodes[node], w.tallies[node, job["job_class"]]
-    aside = n["when_full"] == HOLD_BEFORE and job["node"] >= 0 and job["node"] != node
-    if aside:
-        n["reserved"] -= 1
     tally["arrivals"] += 1
+    if not w.varied:
+        join(w, node, j)
+        return
+    if n["when_full"] == HOLD_BEFORE and job["node"] >= 0 and job["node"] != node:
+        n["reserved"] -= 1
     home = w.classes[job["home"]]
     if home["thinks"] and home["reference"] == node:
         _cycle(w, j)
@@ -68,7 +70,7 @@ def go(w: World, j: int, target: int) -> None:
         end(w, j, LOST)
 
 
-@lean_part
+@inlined
 def end(w: World, j: int, outcome: int) -> None:
     """Let a job leave the network."""
     job, now = w.jobs[j], w.state[0]["now"]
@@ -99,38 +101,40 @@ def _cycle(w: World, j: int) -> None:
     w.state[0]["ended"] += 1
 
 
-@lean_part
+@inlined
 def finish(w: World, j: int) -> None:
     """End a service: the job goes on, or stays on its server if there is no place for it."""
     job = w.jobs[j]
-    node = job["node"]
-    if w.nodes[node]["shared"] >= 0:
+    node, k = job["node"], job["job_class"]
+    if w.varied and w.nodes[node]["shared"] >= 0:
         catch_up(w, node)
-    stop(w, node, j)
-    w.tallies[node, job["job_class"]]["completions"] += 1
-    if job["parent"] >= 0:
+    stop(w, node, k, j)
+    w.tallies[node, k]["completions"] += 1
+    if w.varied and job["parent"] >= 0:
         _end_task(w, j)
         return
     if job["to"] < 0:
         job["to"] = route(w, j)
-    there = w.targets[job["to"]]["node"]
-    if there >= 0 and there != node and w.nodes[there]["when_full"] == HOLD_AFTER:
-        d = w.nodes[there]
-        if d["number"] >= d["capacity"]:
-            _hold(w, j, there)
-            return
-    leave(w, j)
+    if w.varied:
+        there = w.targets[job["to"]]["node"]
+        if there >= 0 and there != node and w.nodes[there]["when_full"] == HOLD_AFTER:
+            d = w.nodes[there]
+            if d["number"] >= d["capacity"]:
+                _hold(w, j, there)
+                return
+    leave(w, node, k, j)
     go(w, j, job["to"])
     release(w, node)
 
 
-@lean_part
-def leave(w: World, j: int) -> None:
+@inlined
+def leave(w: World, node: int, k: int, j: int) -> None:
     """Let a job that has been served leave its station."""
-    job = w.jobs[j]
-    node = job["node"]
     w.nodes[node]["busy"] -= 1
-    depart(w, j, COMPLETED)
+    depart(w, node, k, j, COMPLETED)
+    if not w.varied:
+        return
+    job = w.jobs[j]
     home = w.classes[job["home"]]
     if home["law"] < 0 and home["reference"] == node and job["parent"] < 0:
         if home["thinks"]:
@@ -157,12 +161,15 @@ def _hold(w: World, j: int, there: int) -> None:
     note(w, HELD, job["node"], j)
 
 
-@lean_part
+@inlined
 def release(w: World, node: int) -> None:
     """Use a place that has become free at a station: for a waiting job, then for one held elsewhere.
 
     A held job that comes in frees a place where it was; so it goes on there.
     """
+    if not w.varied:
+        serve_next(w, node)
+        return
     while node >= 0:
         n = w.nodes[node]
         serve_next(w, node)
@@ -176,7 +183,7 @@ def release(w: World, node: int) -> None:
             before = w.jobs[j]["node"]
             w.nodes[before]["blocked"] -= 1
             w.nodes[before]["blocked_sum"] += w.state[0]["now"]
-            leave(w, j)
+            leave(w, before, w.jobs[j]["job_class"], j)
             go(w, j, w.jobs[j]["to"])
         if n["shared"] >= 0:
             set_pace(w, node)
@@ -202,14 +209,14 @@ def _wake(w: World, place: int) -> None:
 def renege(w: World, j: int) -> None:
     """Let a waiting job give up and leave the network."""
     job, now = w.jobs[j], w.state[0]["now"]
-    node = job["node"]
+    node, k = job["node"], job["job_class"]
     drop(w.heap, w.places, w.classes.size + w.nodes.size + j)
     if w.nodes[node]["shared"] >= 0:
         catch_up(w, node)
-    take(w, node, j)
+    take(w, node, k, j)
     job["waited"] += now - job["since"]
-    w.tallies[node, job["job_class"]]["reneges"] += 1
-    depart(w, j, RENEGED)
+    w.tallies[node, k]["reneges"] += 1
+    depart(w, node, k, j, RENEGED)
     note(w, RENEGED, node, j)
     end(w, j, RENEGED)
     release(w, node)
@@ -260,7 +267,7 @@ def _end_task(w: World, t: int) -> None:
     station, j = task["node"], task["parent"]
     job = w.jobs[j]
     fork = w.nodes[job["node"]]["fork"]
-    leave(w, t)
+    leave(w, station, task["job_class"], t)
     step = task["step"] + 1
     following = w.branches[fork, task["branch"], step] if step < w.branches.shape[2] else NONE
     if following >= 0:
@@ -274,6 +281,6 @@ def _end_task(w: World, t: int) -> None:
         if job["tasks"] == 0:
             w.tallies[job["node"], job["job_class"]]["completions"] += 1
             target = route(w, j)
-            depart(w, j, COMPLETED)
+            depart(w, job["node"], job["job_class"], j, COMPLETED)
             go(w, j, target)
     release(w, station)

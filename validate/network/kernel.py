@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from validate.engine.jit import lean, lean_part
+from validate.engine.jit import inlined, lean, lean_part
 from validate.engine.pointers import compiled, pointer_to
 from validate.engine.sampling import draw
-from validate.network.calendar import LATE, put
+from validate.network.calendar import LATE, pending, put
 from validate.network.flow import end_shared, finish, go, renege
-from validate.network.routes import choose, new_job
+from validate.network.routes import choose, count_noted, new_job
 from validate.network.service import catch_up, join, rest, time_over
 from validate.network.state import BUFFER_FULL, LAYOUT, NONE, ON, POOL_FULL, REACHED, SERVED, STUCK, World
 
-world_at: Any = pointer_to("NetworkWorld", LAYOUT)
+world_at: Any = pointer_to("NetworkWorld", LAYOUT, varied=True)
 """In compiled code: return the world of a table."""
+plain_at: Any = pointer_to("PlainNetworkWorld", LAYOUT, varied=False)
 
 
 def run(w: World, until: float, ended: int) -> int:
@@ -23,15 +24,9 @@ def run(w: World, until: float, ended: int) -> int:
     The clock then stands at that time, or at the last event. After `POOL_FULL` and `BUFFER_FULL`
     the run goes on where it stopped once there is more room.
     """
-    return int(_run(w.table, until, ended) if compiled() else loop(w, until, ended))
-
-
-def begin(w: World) -> None:
-    """Schedule the first arrivals, let servers that are not needed leave, place the closed classes."""
     if compiled():
-        _begin(w.table)
-    else:
-        set_going(w)
+        return int((_run if w.varied else _run_plain)(w.table, until, ended))
+    return int(loop(w, until, ended))
 
 
 @lean
@@ -40,8 +35,8 @@ def _run(table: Any, until: float, ended: int) -> int:
 
 
 @lean
-def _begin(table: Any) -> None:
-    set_going(world_at(table))
+def _run_plain(table: Any, until: float, ended: int) -> int:
+    return loop(plain_at(table), until, ended)
 
 
 @lean_part
@@ -50,8 +45,9 @@ def loop(w: World, until: float, ended: int) -> int:
     s = w.state[0]
     heap, classes, stations = w.heap, w.classes.size, w.classes.size + w.nodes.size
     reason = REACHED
+    set_going(w)
     while s["ended"] < ended:
-        if heap[0]["event"] == 0:
+        if pending(heap, w.places) == 0:
             reason = STUCK
             break
         if heap[1]["time"] > until:
@@ -60,10 +56,7 @@ def loop(w: World, until: float, ended: int) -> int:
         if s["free_jobs"] < s["most_new_jobs"]:
             reason = POOL_FULL
             break
-        if w.records.size and s["records"] + s["most_rows"] > w.records.size:
-            reason = BUFFER_FULL
-            break
-        if w.trace.size and s["traced"] + s["most_rows"] > w.trace.size:
+        if w.varied and _is_full(w):
             reason = BUFFER_FULL
             break
         s["now"] = heap[1]["time"]
@@ -71,32 +64,48 @@ def loop(w: World, until: float, ended: int) -> int:
         event = heap[1]["event"]
         if event >= stations:
             j = event - stations
-            if w.jobs[j]["phase"] == SERVED:
+            if not w.varied or w.jobs[j]["phase"] == SERVED:
                 finish(w, j)
             else:
                 renege(w, j)
         elif event < classes:
             arrive(w, event)
-        elif w.nodes[event - classes]["mode"] != ON:
-            time_over(w, event - classes)
-        else:
-            end_shared(w, event - classes)
-    for node in range(w.nodes.size):
-        if w.nodes[node]["shared"] >= 0:
-            catch_up(w, node)
+        elif w.varied:
+            if w.nodes[event - classes]["mode"] != ON:
+                time_over(w, event - classes)
+            else:
+                end_shared(w, event - classes)
+    if w.varied:
+        for node in range(w.nodes.size):
+            if w.nodes[node]["shared"] >= 0:
+                catch_up(w, node)
+    count_noted(w)
     return reason
 
 
 @lean_part
+def _is_full(w: World) -> bool:
+    """Return whether the next event may find no room for its records or its lines of the trace."""
+    s = w.state[0]
+    full = w.records.size > 0 and s["records"] + s["most_rows"] > w.records.size
+    return full or (w.trace.size > 0 and s["traced"] + s["most_rows"] > w.trace.size)
+
+
+@lean_part
 def set_going(w: World) -> None:
-    """See `begin`."""
-    for node in range(w.nodes.size):
-        rest(w, node)
+    """Schedule the first arrivals, let servers that are not needed leave, place the closed classes; once."""
+    if w.state[0]["begun"]:
+        return
+    w.state[0]["begun"] = 1
+    if w.varied:
+        for node in range(w.nodes.size):
+            rest(w, node)
     for k in range(w.classes.size):
         if w.classes[k]["law"] >= 0:
             put(w.heap, w.places, k, draw(w.laws, w.numbers, w.streams, w.classes[k]["law"]), LATE)
-        for _ in range(w.classes[k]["population"]):
-            _place(w, k)
+        if w.varied:
+            for _ in range(w.classes[k]["population"]):
+                _place(w, k)
 
 
 @lean_part
@@ -112,13 +121,14 @@ def _place(w: World, k: int) -> None:
     join(w, node, j)
 
 
-@lean_part
+@inlined
 def arrive(w: World, k: int) -> None:
     """Let a job come in from outside; the last of its batch schedules the next one."""
     c, now = w.classes[k], w.state[0]["now"]
-    if c["left"] == 0:
-        c["left"] = int(draw(w.laws, w.numbers, w.streams, c["batch"])) if c["batch"] >= 0 else 1
-    c["left"] -= 1
+    if w.varied:
+        if c["left"] == 0:
+            c["left"] = int(draw(w.laws, w.numbers, w.streams, c["batch"])) if c["batch"] >= 0 else 1
+        c["left"] -= 1
     c["arrivals"] += 1
     c["number"] += 1
     c["number_sum"] -= now

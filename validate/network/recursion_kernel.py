@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from validate.engine.bins import bin_of
-from validate.engine.blocks import draw_block
 from validate.engine.jit import jit, lean_part
+from validate.engine.sampling import draw_block
 
 BLOCK = 1024
 """Customers drawn at once: two blocks fit into the first-level cache."""

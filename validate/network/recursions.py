@@ -38,13 +38,23 @@ MOST_SERVERS = 128
 def applies(spec: QueueingNetwork) -> bool:
     """Return whether the recursion gives all that the event-driven simulator gives for a network.
 
-    So it does for one FIFO station of unlimited capacity, up to `MOST_SERVERS` equal servers that are
-    always there, and one open class that arrives one by one, passes once and does not give up.
+    So it does for `one_queue` that serves first in, first out.
+    """
+    return one_queue(spec) and spec.stations[0].discipline == "fifo"
+
+
+def one_queue(spec: QueueingNetwork) -> bool:
+    """Return whether a network is one station and one open class that comes one by one, and no more.
+
+    Its room is unlimited, its servers, up to `MOST_SERVERS`, are equal and always there; jobs pass once and
+    do not give up.
     """
     if len(spec.nodes) != 1 or len(spec.classes) != 1:
         return False
     station, job_class = spec.stations[0], spec.classes[0]
-    plain = Station(name=station.name, service=station.service, servers=station.servers)
+    plain = Station(
+        name=station.name, service=station.service, servers=station.servers, discipline=station.discipline
+    )
     return bool(
         station == plain
         and station.servers <= MOST_SERVERS
@@ -69,7 +79,8 @@ def relaxations(spec: QueueingNetwork, passages: float) -> float | None:
     :math:`T (1 - \rho)^2 c / (\rho s (c_a^2 + c_s^2))` for c servers, services of mean s and a run of time
     T: work falls by :math:`c (1 - \rho)` a unit of time, and its variance grows by
     :math:`\lambda s^2 (c_a^2 + c_s^2)` [1]_. It follows from the spec: what is seen of the memory of a run
-    depends on how high the run happened to be. Independent gaps and services, where the recursion `applies`.
+    depends on how high the run happened to be. Independent gaps and services of `one_queue`: in any order
+    the work is the same.
 
     References
     ----------
@@ -83,7 +94,7 @@ def relaxations(spec: QueueingNetwork, passages: float) -> float | None:
     >>> round(relaxations(spec, 16_200), 3)
     100.0
     """
-    if not applies(spec):
+    if not one_queue(spec):
         return None
     gaps: Any = spec.classes[0].arrivals
     services: Any = spec.service_law(0, 0)

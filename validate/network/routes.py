@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from validate.engine.bins import bin_of
-from validate.engine.jit import lean_part
+from validate.engine.histogram import BINS
+from validate.engine.jit import apart, inlined, lean_part
 from validate.engine.streams import uniform
 from validate.network.state import BY_STATE, FREE, IN_TURN, NONE, RANDOM, World
 
 
-@lean_part
+@inlined
 def choose(w: World, rule: int) -> int:
     """Return the target that a rule names now."""
     r = w.rules[rule]
@@ -30,7 +31,7 @@ def choose(w: World, rule: int) -> int:
     return _shortest(w, at, size, r["stream"])
 
 
-@lean_part
+@apart
 def _shortest(w: World, at: int, size: int, stream: int) -> int:
     fewest, equals = w.nodes[w.targets[at]["node"]]["number"], 0
     for target in range(at, at + size):
@@ -140,5 +141,17 @@ def unlink_serving(w: World, node: int, j: int) -> None:
 
 @lean_part
 def count_time(w: World, row: int, time: float) -> None:
-    """Count a time in a histogram."""
-    w.histograms[row, bin_of(time * w.state[0]["per_unit"])] += 1
+    """Count a time in a histogram: a note of its bin, see `count_noted`."""
+    s = w.state[0]
+    w.notes[s["noted"]] = row * BINS + bin_of(time * s["per_unit"])
+    s["noted"] += 1
+    if s["noted"] == w.notes.size:
+        count_noted(w)
+
+
+@apart
+def count_noted(w: World) -> None:
+    """Count the times noted since the last call: one after another, histograms wait for memory."""
+    for k in range(w.state[0]["noted"]):
+        w.bins[w.notes[k]] += 1
+    w.state[0]["noted"] = 0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from validate.engine.jit import lean_part
+from validate.engine.jit import inlined, lean_part
 from validate.engine.sampling import draw
-from validate.network.calendar import EARLY, drop, put
+from validate.network.calendar import EARLY, drop, pending, put
 from validate.network.routes import (
     choose,
     count_time,
@@ -23,6 +23,7 @@ from validate.network.state import (
     INTERRUPTED,
     LIFO,
     LIFO_PREEMPTIVE,
+    NO,
     NONE,
     OFF,
     ON,
@@ -41,7 +42,7 @@ from validate.network.state import (
 @lean_part
 def note(w: World, event: int, node: int, j: int) -> None:
     """Write a line of the event trace, if there is one."""
-    if w.trace.size:
+    if w.varied and w.trace.size:
         s = w.state[0]
         line = w.trace[s["traced"]]
         s["traced"] += 1
@@ -53,7 +54,7 @@ def note(w: World, event: int, node: int, j: int) -> None:
 @lean_part
 def record(w: World, j: int, outcome: int) -> None:
     """Write a visit that ends now, if records are kept."""
-    if w.records.size:
+    if w.varied and w.records.size:
         s, job = w.state[0], w.jobs[j]
         row = w.records[s["records"]]
         s["records"] += 1
@@ -98,7 +99,7 @@ def set_pace(w: World, node: int) -> None:
     n = w.nodes[node]
     heap = w.shared[n["shared"]]
     event = w.classes.size + node
-    if heap[0]["event"] == 0:
+    if pending(heap, w.shared_places) == 0:
         n["progress"] = 0.0
         if (n["mode"] == ON or n["mode"] == OFF) and w.places[event] > 0:
             drop(w.heap, w.places, event)
@@ -107,56 +108,54 @@ def set_pace(w: World, node: int) -> None:
         put(w.heap, w.places, event, w.state[0]["now"] + left / speed(w, node), EARLY)
 
 
-@lean_part
-def start(w: World, node: int, j: int) -> None:
-    """Begin or resume the service of a job; there is room for it."""
+@inlined
+def start(w: World, node: int, k: int, j: int) -> None:
+    """Begin or resume the service of a job of a class; there is room for it."""
     n, job, now = w.nodes[node], w.jobs[j], w.state[0]["now"]
-    tally = w.tallies[node, job["job_class"]]
+    tally = w.tallies[node, k]
     if job["work"] < 0:
         job["work"] = job["given"]
         if job["work"] <= 0:
-            job["work"] = draw(w.laws, w.numbers, w.streams, w.service[node, job["job_class"]])
+            job["work"] = draw(w.laws, w.numbers, w.streams, w.service[node, k])
         job["remaining"] = job["work"]
         job["started"] = now
-        w.state[0]["started"] += 1
     job["waited"] += now - job["since"]
     job["phase"] = SERVED
     n["busy"] += 1
-    n["serving"] += 1
     tally["serving"] += 1
-    if n["shared"] >= 0:
+    if w.varied and n["shared"] >= 0:
+        n["serving"] += 1
         put(w.shared[n["shared"]], w.shared_places, j, n["progress"] + job["remaining"], EARLY)
     else:
         tally["serving_sum"] -= now
         put(w.heap, w.places, w.classes.size + w.nodes.size + j, now + job["remaining"], EARLY)
-        if n["discipline"] == PRIORITY_PREEMPTIVE or n["discipline"] == LIFO_PREEMPTIVE:
+        if w.varied and (n["discipline"] == PRIORITY_PREEMPTIVE or n["discipline"] == LIFO_PREEMPTIVE):
             push_serving(w, node, j)
     note(w, STARTED, node, j)
 
 
-@lean_part
-def stop(w: World, node: int, j: int) -> None:
+@inlined
+def stop(w: World, node: int, k: int, j: int) -> None:
     """End the service of a job, for good or not; its place in service is kept."""
-    n, job = w.nodes[node], w.jobs[j]
-    tally = w.tallies[node, job["job_class"]]
-    n["serving"] -= 1
+    n, tally = w.nodes[node], w.tallies[node, k]
     tally["serving"] -= 1
-    if n["shared"] >= 0:
+    if w.varied and n["shared"] >= 0:
+        n["serving"] -= 1
         drop(w.shared[n["shared"]], w.shared_places, j)
     else:
         tally["serving_sum"] += w.state[0]["now"]
         drop(w.heap, w.places, w.classes.size + w.nodes.size + j)
-        if n["discipline"] == PRIORITY_PREEMPTIVE or n["discipline"] == LIFO_PREEMPTIVE:
+        if w.varied and (n["discipline"] == PRIORITY_PREEMPTIVE or n["discipline"] == LIFO_PREEMPTIVE):
             unlink_serving(w, node, j)
 
 
-@lean_part
+@inlined
 def join(w: World, node: int, j: int) -> None:
     """Let a job arrive at a station that has a place for it."""
     n, job, now = w.nodes[node], w.jobs[j], w.state[0]["now"]
     k = job["job_class"]
     tally = w.tallies[node, k]
-    if n["shared"] >= 0:
+    if w.varied and n["shared"] >= 0:
         catch_up(w, node)
     job["node"], job["to"] = node, NONE
     job["arrived"] = job["since"] = now
@@ -165,13 +164,20 @@ def join(w: World, node: int, j: int) -> None:
     n["number"] += 1
     tally["number"] += 1
     tally["number_sum"] -= now
+    if not w.varied:
+        # A job that comes straight back finds its server free, and those that wait are before it.
+        if n["busy"] < n["slots"] and n["queued"] == 0:
+            start(w, node, k, j)
+        else:
+            wait(w, node, k, j, NO)
+        return
     free = n["busy"] < n["slots"] and n["mode"] == ON
     if free and n["queued"] == 0 and n["looks_ahead"] == 0:
-        start(w, node, j)
+        start(w, node, k, j)
     elif n["mode"] == ON and not free and _interrupt(w, node, j):
-        start(w, node, j)
+        start(w, node, k, j)
     else:
-        wait(w, node, j, n["discipline"] == LIFO or n["discipline"] == LIFO_PREEMPTIVE)
+        wait(w, node, k, j, n["discipline"] == LIFO or n["discipline"] == LIFO_PREEMPTIVE)
         serve_next(w, node)
         patience = w.classes[k]["patience"]
         if patience >= 0 and job["phase"] == WAITING and job["parent"] < 0:
@@ -181,13 +187,12 @@ def join(w: World, node: int, j: int) -> None:
         set_pace(w, node)
 
 
-@lean_part
-def wait(w: World, node: int, j: int, in_front: bool) -> None:
+@inlined
+def wait(w: World, node: int, k: int, j: int, in_front: bool) -> None:
     """Put a job into the queue."""
-    job = w.jobs[j]
-    tally = w.tallies[node, job["job_class"]]
-    job["phase"] = WAITING
-    if in_front:
+    tally = w.tallies[node, k]
+    w.jobs[j]["phase"] = WAITING
+    if w.varied and in_front:
         push_front(w, node, j)
     else:
         push_back(w, node, j)
@@ -196,10 +201,10 @@ def wait(w: World, node: int, j: int, in_front: bool) -> None:
     tally["queued_sum"] -= w.state[0]["now"]
 
 
-@lean_part
-def take(w: World, node: int, j: int) -> None:
+@inlined
+def take(w: World, node: int, k: int, j: int) -> None:
     """Take a job out of the queue."""
-    tally = w.tallies[node, w.jobs[j]["job_class"]]
+    tally = w.tallies[node, k]
     unlink(w, node, j)
     w.nodes[node]["queued"] -= 1
     tally["queued"] -= 1
@@ -221,20 +226,27 @@ def _interrupt(w: World, node: int, j: int) -> bool:
     if last == NONE:
         return False
     victim = w.queues[node, last]["serving"]
-    event = w.classes.size + w.nodes.size + victim
+    event, k = w.classes.size + w.nodes.size + victim, w.jobs[victim]["job_class"]
     w.jobs[victim]["remaining"] = w.heap[w.places[event]]["time"] - w.state[0]["now"]
-    stop(w, node, victim)
+    stop(w, node, k, victim)
     n["busy"] -= 1
     w.jobs[victim]["since"] = w.state[0]["now"]
-    wait(w, node, victim, YES)
+    wait(w, node, k, victim, YES)
     note(w, INTERRUPTED, node, victim)
     return True
 
 
-@lean_part
+@inlined
 def serve_next(w: World, node: int) -> None:
     """Let waiting jobs start as long as there are servers for them."""
     n = w.nodes[node]
+    if not w.varied:
+        if n["queued"] > 0:
+            j = w.queues[node, 0]["head"]
+            k = w.jobs[j]["job_class"]
+            take(w, node, k, j)
+            start(w, node, k, j)
+        return
     if n["mode"] != ON:
         if n["mode"] == OFF and n["queued"] >= n["threshold"]:
             switch(w, node, STARTING, n["setup"])
@@ -247,12 +259,13 @@ def serve_next(w: World, node: int) -> None:
         j = w.queues[node, level]["head"]
         if n["looks_ahead"] and not _set_aside(w, node, j):
             return
-        if w.classes[w.jobs[j]["job_class"]]["patience"] >= 0:
+        k = w.jobs[j]["job_class"]
+        if w.classes[k]["patience"] >= 0:
             event = w.classes.size + w.nodes.size + j
             if w.places[event] > 0:
                 drop(w.heap, w.places, event)
-        take(w, node, j)
-        start(w, node, j)
+        take(w, node, k, j)
+        start(w, node, k, j)
 
 
 @lean_part
@@ -273,7 +286,7 @@ def _set_aside(w: World, node: int, j: int) -> bool:
     return False
 
 
-@lean_part
+@inlined
 def route(w: World, j: int) -> int:
     """Return the target of a job; it is not counted where it still is."""
     job = w.jobs[j]
@@ -322,18 +335,17 @@ def time_over(w: World, node: int) -> None:
         set_pace(w, node)
 
 
-@lean_part
-def depart(w: World, j: int, outcome: int) -> None:
+@inlined
+def depart(w: World, node: int, k: int, j: int, outcome: int) -> None:
     """Let a job leave its station: after its service, or before it if it gave up."""
     job, now = w.jobs[j], w.state[0]["now"]
-    node, k = job["node"], job["job_class"]
     n, tally = w.nodes[node], w.tallies[node, k]
     response = now - job["arrived"]
     n["number"] -= 1
     tally["number"] -= 1
     tally["number_sum"] += now
     waited = job["waited"]
-    if n["discipline"] == SHARING:
+    if w.varied and n["discipline"] == SHARING:
         waited = response - job["work"]
         # A job that was alone all the time is off by the rounding of the clock and of the progress.
         if waited < 1e-14 * now + 1e-9 * response:

@@ -23,6 +23,7 @@ def _constants(count: int) -> Any:
 
 NONE: Any = np.int64(-1)
 YES: Any = np.bool_(True)
+NO: Any = np.bool_(False)
 
 # Phases of a job.
 FREE, WAITING, SERVED, BLOCKED, FORKED = _constants(5)
@@ -148,9 +149,9 @@ TARGET = np.dtype([("node", "i8"), ("job_class", "i8"), ("below", "f8"), ("rule"
 STATE = np.dtype(
     [
         ("now", "f8"),
+        ("begun", "i8"),
         ("events", "i8"),
         ("ended", "i8"),  # jobs that left in any way, cycles of closed ones
-        ("started", "i8"),  # services
         ("free", "i8"),
         ("free_jobs", "i8"),
         ("serial", "i8"),
@@ -158,6 +159,7 @@ STATE = np.dtype(
         ("most_rows", "i8"),  # one event can write
         ("records", "i8"),
         ("traced", "i8"),
+        ("noted", "i8"),  # bins of times that are yet to be counted
         ("per_unit", "f8"),  # of the histograms
         ("responses_at", "i8"),  # their rows: waits, then responses, then whole passages
         ("passages_at", "i8"),
@@ -205,7 +207,8 @@ LAYOUT: Layout = {
     "speeds": ("f8", 1),
     "branches": ("i8", 3),
     "rows": ("i8", 2),
-    "histograms": ("i8", 2),
+    "bins": ("i8", 1),
+    "notes": ("i8", 1),
     "state": (STATE, 1),
     "records": (RECORD, 1),
     "trace": (TRACE, 1),
@@ -236,9 +239,14 @@ class World(NamedTuple):
     speeds: Any
     branches: Any
     rows: Any
-    histograms: Any
+    bins: Any
+    notes: Any
     state: Any
     records: Any
     trace: Any
     table: Any
     """Of the addresses of the others, see `validate.engine.pointers`."""
+    histograms: Any
+    """The bins, a row for each."""
+    varied: Any = True
+    """Whether there is more than first-come first-served stations of one speed with room for everybody."""

@@ -23,10 +23,10 @@ from validate.engine.histogram import BINS
 from validate.engine.pointers import table_of
 from validate.engine.sampling import law_table
 from validate.engine.streams import new_streams
-from validate.network.kernel import begin
 from validate.network.state import (
     BY_STATE,
     CLASS,
+    FIFO,
     IN_TURN,
     JOB,
     LAYOUT,
@@ -47,6 +47,8 @@ from validate.network.state import (
 
 ENDLESS = 2**62
 FIRST_POOL = 256
+NOTES = 512
+"""Times that are noted before they are counted."""
 
 
 class Sources:
@@ -117,6 +119,7 @@ def new_world(
         rows[pair] = row
     state["per_unit"] = 1 / time_unit(spec)
     state["responses_at"], state["passages_at"] = pairs, 2 * pairs
+    histograms = np.zeros((2 * pairs + classes, BINS), dtype=np.int64)
     world = World(
         heap=new_calendar(classes + nodes).heap,
         places=np.zeros(classes + nodes, dtype=np.int64),
@@ -138,16 +141,18 @@ def new_world(
         speeds=speeds,
         branches=branches,
         rows=rows,
-        histograms=np.zeros((2 * pairs + classes, BINS), dtype=np.int64),
+        bins=histograms.reshape(-1),
+        notes=np.zeros(NOTES, dtype=np.int64),
         state=state,
         records=np.zeros(records, dtype=RECORD),
         trace=np.zeros(trace, dtype=TRACE),
         table=None,
+        histograms=histograms,
+        varied=bool(records or trace or vary(node_rows) or class_rows["population"].any())
+        or any(c.batch or c.patience for c in spec.classes),
     )
     state["free"] = NONE
-    world = grown(world, jobs)
-    begin(world)
-    return world
+    return grown(world, jobs)
 
 
 def grown(w: World, more: int) -> World:
@@ -162,7 +167,7 @@ def grown(w: World, more: int) -> World:
         return np.concatenate([array, np.zeros(number, dtype=array.dtype)])
 
     # A heap of a sharing station may hold every job.
-    columns = 1 + old + more if np.any(w.nodes["shared"] >= 0) else 1
+    columns = 2 + old + more if np.any(w.nodes["shared"] >= 0) else 1
     shared = np.zeros((w.shared.shape[0], columns), dtype=ENTRY)
     shared[:, : w.shared.shape[1]] = w.shared
     w = w._replace(
@@ -200,6 +205,14 @@ def new_nodes(number: int) -> Any:
     rows["capacity"] = rows["slots"] = rows["servers"] = ENDLESS
     rows["levels"] = 1
     return rows
+
+
+def vary(nodes: Any) -> bool:
+    """Return whether a place is more than a first-come first-served station, see `World.varied`."""
+    usual = (nodes["discipline"] == FIFO) & (nodes["capacity"] == ENDLESS)
+    for name in ("setup", "vacation", "shared", "fork"):
+        usual &= nodes[name] == NONE
+    return not usual.all()
 
 
 def fill_station(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ def station_names(spec: PacketProcessor) -> tuple[str, ...]:
     )
 
 
+@lru_cache(maxsize=4)
 def station_groups(spec: PacketProcessor) -> dict[str, slice]:
     """Return the station numbers of each group."""
     links = len(spec.noc.networks(int(spec.channels)).link_names)

@@ -161,8 +161,8 @@ def _check_at_once(flow: Any, program: tuple[Any, ...], around: int, here: str) 
                 f"{here} {step_name(step)!r} must ask for at most {MOST_TASKS} blocks or copies at once, "
                 f"with the copies that it is done in, got {at_once}"
             )
-        for inside in inner_steps(step):
-            equal = step.branches.count(inside) if isinstance(step, Fork) else 1
+        for inside, inner in Counter(inner_steps(step)).items():
+            equal = inner if isinstance(step, Fork) else 1
             _check_at_once(flow, inside, at_once * equal, here)
 
 

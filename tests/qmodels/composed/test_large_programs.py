@@ -1,5 +1,7 @@
 """Programs as large as they may be: solved at once, or refused before any work."""
 
+from time import process_time
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -42,6 +44,12 @@ def test_the_longest_reads_take_what_their_bus_or_their_rows_take(program, opens
 def test_more_at_once_than_any_memory_is_asked_for_is_refused(program, at_once):
     with pytest.raises(ValueError, match=rf"at most 65536 blocks or copies at once.*got {at_once}$"):
         system(*program)
+
+
+def test_a_fork_of_many_branches_is_checked_in_no_time():
+    begin = process_time()
+    assert len(system(Fork(((Read("dram"),),) * 5000)).flows[0].program[0].branches) == 5000
+    assert process_time() - begin < 3  # 6 s if each branch were compared with all others
 
 
 def test_thinned_bursts_are_binomial():
