@@ -209,12 +209,14 @@ def _reads(
 
 def _freeing(spec: DataQueueing, packets: StoredPackets) -> IntArray:
     """Return the accesses that free a packet of each size."""
-    policy, segments = spec.allocation.policy, packets.segments
+    policy, segments, alone = spec.allocation.policy, packets.segments, packets.segments_alone
     if policy == "bank-lists":
         return 2 * segments - 1
-    if policy == "bitmap":  # its blocks lie in one or two words, each read and written
-        return segments + 1
-    return np.where(packets.small, 2 * segments - 1, 1)
+    if (
+        policy == "bitmap"
+    ):  # its blocks lie in one or two words, each read and written, by each block if alone
+        return 3 * segments - 1 if alone else segments + 1
+    return np.where(packets.small, 2 * segments - 1, segments if alone and policy == "lifo" else 1)
 
 
 def _queue_empty(spec: DataQueueing, packets: StoredPackets, load: float) -> float:

@@ -141,7 +141,7 @@ def _long_list(
         alloc_trial_count=trials,
         busy_accesses=busy,
         segments=packets.segments[large],
-        probability=share / share.sum(),
+        probability=share,
         other_access=order.other_access,
         other_packet=order.other_packet,
         read_last=order.read_last,

@@ -12,7 +12,8 @@ import pickle
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from types import FunctionType
@@ -53,6 +54,20 @@ def _compiled(function: Any, compiler: Callable[..., Any], known: dict[Any, Any]
     return known[function]
 
 
+def _content(functions: Iterable[Any]) -> str:
+    """Return a digest of what functions do: their code, and the numbers of their modules that it names."""
+    found = sha256()
+    for function in functions:
+        code = function.__code__
+        numbers = [each for each in code.co_consts if each is not function.__doc__]
+        found.update(repr((code.co_code, numbers, code.co_names)).encode())
+        for name in code.co_names:
+            value = function.__globals__.get(name)
+            if isinstance(value, int | float | tuple | np.ndarray):
+                found.update(repr(value.tolist() if isinstance(value, np.ndarray) else value).encode())
+    return found.hexdigest()
+
+
 class Kernel:
     """A function of arrays that is compiled when it pays, see `kernel`."""
 
@@ -66,7 +81,12 @@ class Kernel:
     def machine(self) -> Any:
         """The compiled function."""
         if self._machine is None:
-            self._machine = _compiled(self.plain, compiled, {})
+            known: dict[Any, Any] = {}
+            self._machine = _compiled(self.plain, compiled, known)
+            # Numba looks at the kernel's own file alone: a part of another one may have changed since.
+            kept = getattr(getattr(self._machine, "_cache", None), "_cache_file", None)
+            if kept is not None:
+                kept._source_stamp = _content(known)
         return self._machine
 
     def __call__(self, *arguments: Any) -> Any:

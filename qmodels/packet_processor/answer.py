@@ -66,13 +66,15 @@ def solve_packet_processor(spec: PacketProcessor) -> PacketAnswer:
     point = operate(c, np.asarray(c.packet_rate))
     parts = latency(c, point)
     stable = (point.load < 1.0) & (parts.growth <= PILED_UP)
-    metrics = _metrics(c, point, parts, stable, saturation_rate(c, point))
+    metrics = _metrics(c, point, parts, stable, saturation_rate(point))
     bursts = burstiness(spec.workload, c.shape)
     doubted = doubts(c, point, bursts)
+    alone = not c.full_shape
+    load, dispersion, step = (each[0] if alone else each for each in (point.load, bursts.dispersion, c.step))
     if c.memory is None:
-        errors = measured_errors(load=point.load, dispersion=bursts.dispersion, step=c.step)
+        errors = measured_errors(load=load, dispersion=dispersion, step=step)
     else:
-        errors = errors_behind_controllers(point.load, closed=c.closed_pages)
+        errors = errors_behind_controllers(load, closed=c.closed_pages)
     groups, loads = np.array(list(point.loads)), np.array(list(point.loads.values()))
 
     def shown(value: Any) -> Any:
@@ -90,7 +92,7 @@ def solve_packet_processor(spec: PacketProcessor) -> PacketAnswer:
         resources={} if c.full_shape else _resources(c, point),
         validated=shown(~np.any([np.zeros_like(stable), *doubted.values()], axis=0)),
         doubts={words: shown(mask) for words, mask in doubted.items()},
-        error={name: error.mapped(shown) for name, error in errors.items()},
+        error=errors if alone else {name: error.mapped(shown) for name, error in errors.items()},
     )
 
 
@@ -100,6 +102,8 @@ def _where(stable: Any, value: Any) -> Any:
 
 def _wide(c: Columns, value: Any) -> Any:
     """Return a column in the broadcast shape of the whole sweep, without a copy."""
+    if not c.full_shape:
+        return np.asarray(value).reshape(())
     return np.broadcast_to(np.asarray(value).reshape(c.shape), c.full_shape)
 
 
@@ -121,8 +125,8 @@ def _metrics(
         "write_latency": _where(stable, parts.store_wait + (parts.allocation + parts.write) @ share),
         "read_latency": _where(stable, parts.drain_wait + (parts.dequeue + parts.read) @ share),
         "saturation_data_rate": saturation * c.mean_bytes * 8,
-        "write_conflict_probability": point.write_conflict,
-        "read_conflict_probability": point.read_conflict,
+        "write_conflict_probability": point.conflicts[0],
+        "read_conflict_probability": point.conflicts[1],
         "row_hit_ratio": 1.0 - events["activations"] / events["bursts"],
         "pointer_accesses_per_allocation": point.accesses,
         "max_pointer_accesses_per_allocation": np.where(
@@ -183,14 +187,13 @@ def _events(c: Columns, point: OperatingPoint) -> dict[str, FloatArray]:
     mean = c.mean_segments
     reads = mean + c.miss_rate
     data_flits, request_flits = c.spec.segment_flits, c.spec.request_flits
-    paths = point.paths
     flits = np.broadcast_to(np.asarray(data_flits, dtype=float), c.shape).reshape(-1)
     requests = np.broadcast_to(np.asarray(request_flits, dtype=float), c.shape).reshape(-1)
     return {
         "activations": point.changes.sum(axis=0) * mean + c.miss_rate,
         "bursts": 2 * mean + c.miss_rate,
-        "flit_hops": (mean * flits + reads * requests) * paths.request.links
-        + reads * flits * paths.response.links,
+        "flit_hops": (mean * flits + reads * requests) * point.request.links
+        + reads * flits * point.response.links,
         "pointer_accesses": c.enqueue_packet_accesses
         + c.dequeue_packet_accesses
         + returns(c) @ c.size_share

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from qmodels.checks import FloatArray, IntArray
+from qmodels.checks import FloatArray
 from qmodels.llc import hit_ratios
+from qmodels.numerics.tables import distinct
 from qmodels.packet_processor.controllers.columns import Controlled, check_controlled, controlled
 from qmodels.packet_processor.trials.columns import TrialColumns, trial_columns
 from qmodels.packet_processor.trials.density import Density, density
@@ -127,26 +128,6 @@ class Columns:
         """Part of the segments that belong to small packets."""
         return self.is_small @ (self.size_share * self.segments) / self.mean_segments
 
-    def take(self, designs: IntArray) -> Columns:
-        """Return some of the designs, as one flat sweep."""
-        rows = RowVisits(**{name: value[designs] for name, value in vars(self.rows).items()})
-        each = {field.name: getattr(self, field.name) for field in fields(self)}
-        columns: dict[str, Any] = {
-            name: value[designs]
-            for name, value in each.items()
-            if isinstance(value, np.ndarray) and name not in ("segments", "size_share")
-        }
-        return replace(
-            self,
-            **columns,
-            rows=rows,
-            walks=self.walks.take(designs),
-            density=self.density.take(designs),
-            memory=None if self.memory is None else self.memory.take(designs),
-            shape=designs.shape,
-            full_shape=designs.shape,
-        )
-
     @cached_property
     def refreshing(self) -> FloatArray:
         """Part of the time in which a channel is refreshed."""
@@ -256,8 +237,8 @@ def _memory_numbers(dram: Dram | DramSystem) -> dict[str, Any]:
 
 def _lookup_columns(popularity: Zipf, caches: FloatArray) -> dict[str, FloatArray]:
     """Return what becomes of lookups with these slices, lines of each, channels and banks."""
-    keys, which = np.unique(caches, axis=1, return_inverse=True)
-    shares = np.array([_lookup_shares(popularity, *map(int, key)) for key in keys.T])[which.reshape(-1)]
+    keys, which = distinct(caches)
+    shares = np.array([_lookup_shares(popularity, *map(int, key)) for key in keys.T])[which]
     names = ("hit_ratio", "slice_peak", "miss_channel_peak", "miss_bank_peak")
     return dict(zip(names, shares.T, strict=True))
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.numerics.tables import distinct
 from qmodels.packet_processor.balance import returns
 from qmodels.packet_processor.controllers.columns import Controlled
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.following.waits import followed
 from qmodels.packet_processor.load import OperatingPoint
-from qmodels.packet_processor.lone_packet import LONGEST_WALK, LonePacket, last_delivered, last_of_first
+from qmodels.packet_processor.lone_packet import LONGEST_WALK, walks
 from qmodels.packet_processor.tail import mixture_quantile
 from qmodels.systems.traffic.arrivals import Poisson, modelled
 
@@ -71,32 +71,24 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
     """Return the latency of all designs at their operating point; not a number where it is unstable."""
     if c.memory is not None:
         return _behind_controllers(c, point, c.memory)
-    paths, engine, memory = point.paths, point.engine, point.memory
     probability = np.clip(point.bank_busy, 1e-12, 1.0)
-    decay = probability / np.maximum(memory.bank_wait, 1e-12)
-    met = np.clip(point.write_conflict * c.mean_segments / point.trains, 1e-12, 1.0)
+    decay = probability / np.maximum(point.bank_wait, 1e-12)
+    met = np.clip(point.conflicts[0] * c.mean_segments / point.trains, 1e-12, 1.0)
     slow = _Both(
         _slowest(c, decay, met, point.segment_gap), _slowest(c, decay, probability, point.request_gap)
     )
     squeeze = _Both(
-        _squeeze(c, point.segment_gap, memory.write_others), _squeeze(c, point.request_gap, memory.bus_others)
+        _squeeze(c, point.segment_gap, point.write_others), _squeeze(c, point.request_gap, point.bus_others)
     )
     lag = (c.segments - 1.0) * np.maximum(c.segment_time - point.allocation, 0.0)[:, None]
-    overlap = lag * np.minimum(memory.write_overlap, 1.0)[:, None]
-    requested = engine.inject_wait + paths.request.wait + paths.request.blocked
-    before_write = requested + memory.write_bus_wait + memory.write_backlog
-    before_read = requested + memory.bus_wait + paths.response.wait + engine.eject_wait
-    refresh = _refresh_wait(c, point)
-    met_channels = np.clip(c.rows.channels, 1.0, c.channels[:, None])
-    refreshed = met_channels * refresh[:, None]
-    longest_hold = _harmonic(met_channels) * engine.held_up[:, None]
-    write_wait = before_write[:, None] + slow.write + squeeze.write + overlap + refreshed
-    read_wait = before_read[:, None] + slow.read + squeeze.read + longest_hold + refreshed
-    single = _table_read(c, point, before_read + engine.held_up + refresh)
-    hit = np.where(c.slices > 0, 2 * c.bus_time + point.slice_wait + c.slice_time, 0.0)
+    overlap = lag * np.minimum(point.write_overlap, 1.0)[:, None]
+    ahead, hit = waits_ahead(c, point), hit_time(c, point)
+    write_wait = ahead.write + slow.write + squeeze.write + overlap
+    read_wait = ahead.read + slow.read + squeeze.read
+    single = _table_read(c, point, ahead.table)
     allocation, dequeue = _operations(c, point)
     written, returned = _alone(c, point)
-    alone = _table_read(c, point, -memory.bank_wait)
+    alone = _table_read(c, point, -point.bank_wait)
     share = c.size_share
     poisson = np.stack(
         [
@@ -138,15 +130,14 @@ def _behind_controllers(c: Columns, point: OperatingPoint, memory: Controlled) -
 
     Of the time at the memory what it varies by counts as waiting.
     """
-    paths, engine, met = point.paths, point.engine, memory.at(point.rate)
+    request, response, engine, met = point.request, point.response, point.engine, memory.at(point.rate)
     idle = memory.at(np.zeros_like(point.rate))
-    requested = engine.inject_wait + paths.request.wait + paths.request.blocked
-    back = paths.response.wait + engine.eject_wait
+    requested = engine.inject_wait + request.wait + request.blocked
+    back = response.wait + engine.eject_wait
     longest_hold = _harmonic(np.clip(c.rows.channels, 1.0, c.channels[:, None])) * engine.held_up[:, None]
-    links = paths.request.pipeline + paths.response.pipeline + c.request_time + c.segment_time
+    links = request.pipeline + response.pipeline + c.request_time + c.segment_time
     single = requested + back + engine.held_up + links + met["lookup"]
-    hit = np.where(c.slices > 0, 2 * c.bus_time + point.slice_wait + c.slice_time, 0.0)
-    lookup = c.lookups * hit + c.miss_rate * single
+    lookup = c.lookups * hit_time(c, point) + c.miss_rate * single
     allocation, dequeue = _operations(c, point)
     written, returned = _after_operations(c, point, met["written"], met["returned"])
     varies = [
@@ -158,7 +149,7 @@ def _behind_controllers(c: Columns, point: OperatingPoint, memory: Controlled) -
     )
     shared = _queues_variance(point) + np.where(c.miss_rate > 0, table, 0.0)
     before = (lookup + point.pointer_wait + point.pointer_wait + 2 * requested + back)[:, None]
-    variance = _wait_variance(longest_hold, paths.response.used[:, None]) + shared[:, None]
+    variance = _wait_variance(longest_hold, response.used[:, None]) + shared[:, None]
     write, read = written + requested[:, None], returned + (requested + back)[:, None] + longest_hold
     wait = before + longest_hold + sum(varies)
     total = (lookup + 2 * point.pointer_wait)[:, None] + allocation + dequeue + write + read
@@ -190,6 +181,33 @@ def _tail(
     )
 
 
+class Ahead(NamedTuple):
+    """Work of others in front of all that accesses pass but the banks."""
+
+    write: FloatArray  # before a packet's writes, (designs, sizes)
+    read: FloatArray  # before its reads, and of the longest held up among them, (designs, sizes)
+    table: FloatArray  # before the read of a lookup, (designs,)
+
+
+def waits_ahead(c: Columns, point: OperatingPoint) -> Ahead:
+    """Return the waits on links, for refreshes and for buses whose others' accesses are single ones."""
+    request, response, engine = point.request, point.response, point.engine
+    requested = engine.inject_wait + request.wait + request.blocked
+    read = requested + point.bus_wait + response.wait + engine.eject_wait
+    refresh, channels = _refresh_wait(c, point), np.clip(c.rows.channels, 1.0, c.channels[:, None])
+    refreshed = channels * refresh[:, None]
+    return Ahead(
+        write=(requested + point.write_wait)[:, None] + refreshed,
+        read=read[:, None] + _harmonic(channels) * engine.held_up[:, None] + refreshed,
+        table=read + engine.held_up + refresh,
+    )
+
+
+def hit_time(c: Columns, point: OperatingPoint) -> FloatArray:
+    """Return the time of a lookup that finds its entry in a slice, and of looking for it there."""
+    return np.where(c.slices > 0, 2 * c.bus_time + point.slice_wait + c.slice_time, 0.0)
+
+
 class _Both(NamedTuple):
     """The same of the writes and of the reads of a packet, (designs, sizes)."""
 
@@ -206,8 +224,8 @@ def _operations(c: Columns, point: OperatingPoint) -> tuple[FloatArray, FloatArr
 
 def _table_read(c: Columns, point: OperatingPoint, waits: FloatArray) -> FloatArray:
     """Return the latency of a lookup's read of DRAM with these waits and that for its bank."""
-    links = point.paths.request.pipeline + point.paths.response.pipeline + c.request_time + c.segment_time
-    return waits + point.memory.bank_wait + links + c.precharge + c.burst + c.access
+    links = point.request.pipeline + point.response.pipeline + c.request_time + c.segment_time
+    return waits + point.bank_wait + links + c.precharge + c.burst + c.access
 
 
 def _queues_variance(point: OperatingPoint) -> FloatArray:
@@ -240,7 +258,7 @@ def _refresh_wait(c: Columns, point: OperatingPoint) -> FloatArray:
 
 def _allocation(c: Columns, point: OperatingPoint) -> FloatArray:
     """Return the pointer-memory time of one stored segment by packet size."""
-    accesses = np.where(c.is_small, 1.0, point.trials.mean_accesses[:, None])
+    accesses = np.where(c.is_small, 1.0, point.trial_accesses[:, None])
     return np.asarray((accesses + c.enqueue_accesses[:, None]) * c.pointer_time[:, None])
 
 
@@ -302,9 +320,9 @@ def _alone(c: Columns, point: OperatingPoint) -> tuple[FloatArray, FloatArray]:
     below = np.floor(paced)
     part = (paced - below)[:, None]
     ends = [np.where(paced > 0, (below + k) * size, point.segment_gap) for k in (0.0, 1.0)]
-    low, high = (mixed(opens[0], *_walks(c, end, lambda done, _: last_of_first(done))) for end in ends)
+    low, high = (mixed(opens[0], *_walks(c, end, delivered=False)) for end in ends)
     written = (1.0 - part) * low + part * high
-    returned = mixed(opens[1], *_walks(c, point.request_gap, last_delivered))
+    returned = mixed(opens[1], *_walks(c, point.request_gap, delivered=True))
     return _after_operations(c, point, written, returned)
 
 
@@ -315,50 +333,35 @@ def _after_operations(
 
     The first write starts after one allocation, the first read after one dequeue.
     """
-    paths, time = point.paths, c.pointer_time
+    request, time = point.request, c.pointer_time
     first_write = _allocation(c, point)
     operation_write = c.segments * first_write
     operation_read = c.segments * (c.dequeue_accesses * time)[:, None]
-    written = written + first_write + (paths.request.pipeline + c.segment_time)[:, None] - operation_write
-    back = paths.response.pipeline
+    written = written + first_write + (request.pipeline + c.segment_time)[:, None] - operation_write
+    back = point.response.pipeline
     returned = (
         returned
-        + (c.dequeue_accesses * time + paths.request.pipeline + c.request_time + back)[:, None]
+        + (c.dequeue_accesses * time + request.pipeline + c.request_time + back)[:, None]
         - operation_read
     )
     return written, returned
 
 
-def _walks(c: Columns, spacing: FloatArray, ends: Callable[[Any, FloatArray], Any]) -> list[FloatArray]:
+def _walks(c: Columns, spacing: FloatArray, *, delivered: bool) -> list[FloatArray]:
     """Return when the accesses of a lone packet have ended, by size: with all rows closed, and all open.
 
     Designs that agree in all the walk needs share one.
     """
-    names = (
-        "step",
-        "channels",
-        "banks",
-        "bank_step",
-        "row_blocks",
-        "burst",
-        "recovery",
-        "precharge",
-        "access",
-    )
-    keys = np.stack([*(getattr(c, name) for name in names), c.run_length, c.segment_time, spacing])
-    _, first, inverse = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-    inverse = inverse.reshape(-1)
-    walk = LonePacket(
-        **{name: getattr(c, name)[first] for name in names},
-        mean_run_length=c.run_length[first],
-        open_page=not c.closed_pages,
-    )
+    z = np.stack(
+        [
+            c.step, c.channels, c.banks, c.bank_step, c.row_blocks, c.burst, c.recovery, c.precharge,
+            c.access, c.run_length, c.segment_time, spacing,
+        ]
+    )  # fmt: skip
+    keys, which = distinct(z)
     count = int(min(c.segments.max(), LONGEST_WALK))
-    found = []
-    for warm in (False, True):
-        done = walk.done(first=np.zeros(len(first)), spacing=spacing[first], count=count, warm=warm)
-        found.append(_at_sizes(ends(done, c.segment_time[first]), c.segments)[inverse])
-    return found
+    ends = walks(keys.T, count=count, open_page=not c.closed_pages, delivered=delivered)
+    return [_at_sizes(each, c.segments)[which] for each in ends]
 
 
 def _at_sizes(by_count: Any, segments: FloatArray) -> FloatArray:

@@ -2,140 +2,130 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from qmodels.allocator import TrialResult
 from qmodels.checks import FloatArray
-from qmodels.packet_processor.balance import (
-    Balance,
-    balance,
-    closed_trials,
-    others_at_bank,
-    pointer_work,
-    returns,
-)
+from qmodels.packet_processor import meeting as m
+from qmodels.packet_processor.balance import Balance, balance
 from qmodels.packet_processor.design import Columns
-from qmodels.packet_processor.memory import MemoryState, memory_state, uneven_loads
-from qmodels.packet_processor.trials.conflicts import Conflicts, conflicts, trials
-from qmodels.packet_processor.trials.rows import read_stream, write_stream
-from qmodels.queues.general.paced import mean_work
+from qmodels.packet_processor.memory import uneven_loads
+from qmodels.packet_processor.trials import conflicts
+from qmodels.packet_processor.trials.conflicts import Conflicts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OperatingPoint(Balance):
     """State of every design at its packet rate; one value per design, times in ns, rates per ns."""
 
-    # Allocation trials of a segment of a large packet; one of a small packet takes one access.
-    trials: TrialResult
-    # write_conflict, read_conflict: probability that a segment meets its bank busy with another row.
-    write_conflict: FloatArray
-    read_conflict: FloatArray
-    memory: MemoryState  # banks and buses
-    bank_busy: FloatArray  # probability that a bank is not idle
-    # pointer_wait, slice_wait: work in front of the pointer memory, and of an LLC slice.
-    pointer_wait: FloatArray
-    slice_wait: FloatArray
+    meets: FloatArray  # what accesses meet, see `qmodels.packet_processor.meeting`, (names, designs)
+
+    @property
+    def trial_accesses(self) -> FloatArray:
+        """Pointer accesses of an allocation by trials; one of a small packet takes one access."""
+        return self.meets[m.TRIAL_ACCESSES]
+
+    @property
+    def bank_wait(self) -> FloatArray:
+        """Work of other visits in front of a bank."""
+        return self.meets[m.BANK_WAIT]
+
+    @property
+    def bus_wait(self) -> FloatArray:
+        """Wait of a single access for its turn on the bus."""
+        return self.meets[m.BUS_WAIT]
+
+    @property
+    def write_wait(self) -> FloatArray:
+        """Wait of a write for its turn on the bus, and behind earlier packets' writes on its channel."""
+        return self.meets[m.WRITE_BUS_WAIT] + self.meets[m.BACKLOG]
+
+    @property
+    def bus_others(self) -> FloatArray:
+        """Share of the bus that others take from a packet's reads."""
+        return self.meets[m.BUS_OTHERS]
+
+    @property
+    def write_others(self) -> FloatArray:
+        """Share of the bus that others take from a packet's writes."""
+        return self.meets[m.WRITE_OTHERS]
+
+    @property
+    def write_overlap(self) -> FloatArray:
+        """Work per time that later packets' writes bring to a packet's channel."""
+        return self.meets[m.OVERLAP]
+
+    @property
+    def pointer_wait(self) -> FloatArray:
+        """Work in front of the pointer memory."""
+        return self.meets[m.POINTER_WAIT]
+
+    @property
+    def slice_wait(self) -> FloatArray:
+        """Work in front of an LLC slice."""
+        return self.meets[m.SLICE_WAIT]
+
+    @property
+    def bank_busy(self) -> FloatArray:
+        """Probability that a bank is not idle."""
+        visits = self.rate * (2 * self.trains + self.c.miss_rate) / self.c.places
+        return np.minimum(visits * self.meets[m.KEPT], 1.0)
+
+    @cached_property
+    def conflicts(self) -> tuple[FloatArray, FloatArray]:
+        """Probability that a write, and that a read, meets its bank busy with another row."""
+        c = self.c
+        large, small, read = _closed_conflicts(self) if c.closed_pages else _open_conflicts(self)
+        if c.memory is not None:  # those that were followed, of which trials avoid a part
+            found = c.memory.at(self.rate)
+            met = found["write_conflict"]
+            large, read = np.where(c.trials > 1, np.minimum(large, met), met), found["read_conflict"]
+        return c.small_part * small + (1.0 - c.small_part) * large, read
 
 
 def operate(c: Columns, rate: FloatArray) -> OperatingPoint:
     """Return the operating point of all designs at the given packet rates."""
-    b = balance(c, rate)
-    memory = memory_state(
-        c, rate, uneven_loads(c, rate), trains=b.trains, changes=b.changes, request_gap=b.request_gap
-    )
-    held = np.where(np.isfinite(memory.held), memory.held, 1e9)
-    met = (_closed_conflicts if c.closed_pages else _open_conflicts)(c, b, held)
-    if c.memory is not None:
-        met = _followed_conflicts(c, met, c.memory.at(rate))
-    pointer_wait = _pointer_wait(c, rate, b, met.trials)
-    slices = np.maximum(c.slices, 1.0)
-    slice_wait = mean_work(
-        train_rate=rate * c.lookups / slices,
-        area=c.slice_time**2 / 2,
-        intensity=rate * c.lookups * c.slice_time / slices,
-    )
-    return OperatingPoint(
-        **vars(b),
-        trials=met.trials,
-        write_conflict=c.small_part * met.small + (1.0 - c.small_part) * met.large,
-        read_conflict=met.read,
-        memory=memory,
-        bank_busy=np.minimum(memory.visit_rate * held, 1.0),
-        pointer_wait=pointer_wait,
-        slice_wait=np.where(c.slices > 0, slice_wait, 0.0),
-    )
+    b = balance(c, np.array(rate))
+    return OperatingPoint(**{field.name: getattr(b, field.name) for field in fields(b)}, meets=_meets(b))
 
 
-class _Met(NamedTuple):
-    """Allocation trials, and the conflicts of writes of large and of small packets and of reads."""
-
-    trials: TrialResult
-    large: FloatArray
-    small: FloatArray
-    read: FloatArray
+def _meets(b: Balance) -> FloatArray:
+    out: Any = np.zeros((b.rate.size, m.SLICE_WAIT + 1))
+    uneven, old_run = uneven_loads(b.c, b.rate, b.z), conflicts.LAW.old_run
+    m.meet(b.rate, b.z, b.shared, b.met, b.found, b.busy, uneven, old_run, out)
+    return np.ascontiguousarray(out.T)
 
 
-def _followed_conflicts(c: Columns, met: _Met, found: dict[str, FloatArray]) -> _Met:
-    """Return conflicts behind controllers: those that were followed, of which trials avoid a part."""
-    large = np.where(c.trials > 1, np.minimum(met.large, found["write_conflict"]), found["write_conflict"])
-    return met._replace(large=large, read=found["read_conflict"])
-
-
-def _closed_conflicts(c: Columns, b: Balance, held: FloatArray) -> _Met:
-    """Return trials and conflicts with closed pages at banks held for such a time."""
-    from_reads, from_all = others_at_bank(c, b.rate, b.trains)
-    tried = closed_trials(c, b.blocked)
-    met = write_stream(c, b.rate, b.segment_gap).meets(from_reads, held, own_too=True)
-    queued = (c.square_segments / c.mean_segments - 1.0) / 2 * np.maximum(c.segment_time - b.allocation, 0.0)
+def _closed_conflicts(point: OperatingPoint) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the conflicts of writes of large and of small packets and of reads with closed pages."""
+    c, met, from_reads = point.c, point.meets[m.WRITE_MET], point.meets[m.FROM_READS]
+    held, blocked = point.meets[m.KEPT], point.blocked
+    late = np.maximum(c.segment_time - point.allocation, 0.0)
+    queued = (c.square_segments / c.mean_segments - 1.0) / 2 * late
     late = -np.expm1(-from_reads * np.minimum(queued + c.segment_time - c.request_time, held))
-    still = np.minimum(met / np.where(b.blocked > 0, b.blocked, 1.0), 1.0)
+    still = np.minimum(met / np.where(blocked > 0, blocked, 1.0), 1.0)
     # VMS3's head is on a bank of the other half, which this packet has not used.
     other_list_busy = -np.expm1(-from_reads * held)
     large, small = (
         np.minimum(taken * still + (1.0 - taken) * late, met)
-        for taken in (tried.taken_busy_probability, b.blocked * other_list_busy)
+        for taken in (point.meets[m.TAKEN_BUSY], blocked * other_list_busy)
     )
-    read = read_stream(c, b.rate, b.request_gap).meets(from_all, held, own_too=True)
-    return _Met(tried, np.where(c.trials > 1, large, met), small, read)
+    return np.where(c.trials > 1, large, met), small, point.meets[m.READ_MET]
 
 
-def _open_conflicts(c: Columns, b: Balance, held: FloatArray) -> _Met:
-    """Return trials and conflicts with open pages at banks held for such a time."""
-    from_reads, from_all = others_at_bank(c, b.rate, b.trains)
-    parts = conflict_parts(c, b)
-    others = from_all * b.crowd.held + b.rate * c.miss_rate * (b.crowd.asked - b.crowd.held) / c.places
+def _open_conflicts(point: OperatingPoint) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the conflicts of writes of large and of small packets and of reads with open pages."""
+    parts, met = conflict_parts(point), point.meets
     # Both lists' heads are busy: that of VMS3 is on a bank of the other half, which this packet has not used.
-    small = np.minimum(np.expm1(-from_reads * held) ** 2 + parts.late, 1.0)
-    met = read_stream(c, b.rate, b.request_gap).meets(others, held, own_too=False)
-    return _Met(trials(c, b.rate, b.busy, b.crowd, b.allocation), parts.write, small, parts.read(met))
+    small = np.minimum(np.expm1(-met[m.FROM_READS] * met[m.KEPT]) ** 2 + parts.late, 1.0)
+    return parts.write, small, parts.read(met[m.READ_MET])
 
 
-def conflict_parts(c: Columns, b: Balance) -> Conflicts:
-    """Return the parts of the conflict probabilities with open pages."""
-    return conflicts(
-        c,
-        b.rate,
-        b.busy,
-        b.crowd,
-        b.engine,
-        allocation=b.allocation,
-        segment_gap=b.segment_gap,
-        request_gap=b.request_gap,
-    )
-
-
-def _pointer_wait(c: Columns, rate: FloatArray, b: Balance, tried: TrialResult) -> FloatArray:
-    """Return the work in front of the pointer memory at a random moment."""
-    mean, time = c.mean_segments, c.pointer_time
-    enqueue, dequeue = pointer_work(c, b.accesses)
-    by_segment = np.where(c.is_small, 1.0, tried.mean_accesses[:, None]) + c.enqueue_accesses[:, None]
-    stored, drained = (
-        (work**2 @ c.size_share) - (work @ c.size_share) ** 2
-        for work in (c.segments * by_segment, c.segments * c.dequeue_accesses[:, None] + returns(c))
-    )
-    variance = stored + drained + (1.0 - c.small_part) * mean * tried.accesses_variance
-    area = (enqueue**2 + dequeue**2 + variance * time**2) / 2
-    return np.asarray(mean_work(train_rate=rate, area=area, intensity=b.intensity["pointer memory"]))
+def conflict_parts(point: OperatingPoint, *, anew: bool = False) -> Conflicts:
+    """Return the parts of the conflicts with open pages; ``anew`` where a constant has changed."""
+    met = _meets(point) if anew else point.meets
+    names = {"forced": m.FORCED_BUSY, "starts": m.STARTS, "late": m.LATE, "spread": m.SPREAD}
+    return Conflicts(**{name: met[at] for name, at in names.items()})

@@ -2,103 +2,125 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from qmodels.checks import FloatArray
-from qmodels.systems.memory.address_map import AddressMap
+from qmodels.checks import FloatArray, IntArray
+from qmodels.numerics.kernels import kernel, part
+from qmodels.systems.memory.address_map import bank_of, channel_of, index_in_bank, index_in_channel
 
 PLACEMENTS = 24
 LONGEST_WALK = 48
+SPACE = 2**22
+"""Places of the address space over which packets are put. [blocks]"""
+SOON = 24
+"""Packets up to which plain Python is quick enough to be used instead of compiling."""
+(
+    STEP, CHANNELS, BANKS, BANK_STEP, ROW_BLOCKS, BURST, RECOVERY, PRECHARGE, ACCESS, RUN_LENGTH, SERVICE,
+    SPACING,
+) = range(12)  # fmt: skip
+"""Numbers of a packet's memory: address map, DRAM times, mean run length of the free list; time of an access
+on the link that passes it on, and between two accesses that come to the memory."""
+for _formula in (bank_of, channel_of, index_in_bank, index_in_channel):
+    part(_formula)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LonePacket:
-    """What the walk needs of each design; arrays of one value per design, times in one unit."""
+def walks(z: FloatArray, *, count: int, open_page: bool, delivered: bool) -> FloatArray:
+    """Return when the first 1, 2, ... accesses of packets are done, mean over their placements.
 
-    # step, channels, banks, bank_step, row_blocks, mean_run_length: address map and free list.
-    step: FloatArray
-    channels: FloatArray
-    banks: FloatArray
-    bank_step: FloatArray
-    row_blocks: FloatArray
-    mean_run_length: FloatArray
-    open_page: bool  # whether rows stay open
-    # burst, recovery, precharge, access: DRAM times.
-    burst: FloatArray
-    recovery: FloatArray
-    precharge: FloatArray
-    access: FloatArray
+    Each packet is put on ``PLACEMENTS`` fixed, evenly spread places of the address space, its run cut as
+    often as the free list's runs are.
 
-    def done(self, *, first: FloatArray, spacing: FloatArray, count: int, warm: bool = False) -> Any:
-        """Return when each access has its data; with ``warm`` rows it needs are open (open pages only).
+    Parameters
+    ----------
+    z : array, (packets, numbers)
+        See the names above; times in one unit.
+    count : int
+        Accesses.
+    open_page : bool
+        Whether rows stay open.
+    delivered : bool
+        Whether a link has passed on what was accessed, or it is only there.
 
-        Access ``j`` reaches its bank at ``first + j spacing``. The results have the shape
-        (designs, placements, count): the packet is put on ``PLACEMENTS`` fixed, evenly spread
-        places of the address space, its run cut as often as the free list's runs are.
-        """
-        channel, bank, row = self._places(count)
-        shape = channel.shape
-        burst, recovery, access = (x[:, None] for x in (self.burst, self.recovery, self.access))
-        precharge = self.precharge[:, None] if self.open_page else np.zeros((shape[0], 1))
-        bank_free = np.empty(shape)
-        end = np.empty(shape)
-        for j in range(count):
-            arrival = (first + j * spacing)[:, None]
-            ready = np.broadcast_to(arrival + (0.0 if warm else precharge), shape[:2]).copy()
-            bus_free = np.zeros(shape[:2])
-            hit = np.full(shape[:2], warm and self.open_page)
-            for i in range(j):
-                same_channel = channel[..., i] == channel[..., j]
-                same_bank = same_channel & (bank[..., i] == bank[..., j])
-                hit = np.where(same_bank, self.open_page & (row[..., i] == row[..., j]), hit)
-                start = np.maximum(arrival, bank_free[..., i]) + np.where(hit, 0.0, precharge)
-                ready = np.where(same_bank, start, ready)
-                bus_free = np.where(same_channel, np.maximum(bus_free, end[..., i]), bus_free)
-            end[..., j] = np.maximum(ready, bus_free) + burst
-            bank_free[..., j] = end[..., j] + np.where(hit, 0.0, recovery)
-        return end + access[..., None]
-
-    def _places(self, count: int) -> tuple[Any, Any, Any]:
-        rng = np.random.default_rng(0)
-        spread = (np.arange(PLACEMENTS) + 0.5) / PLACEMENTS
-        address_map = AddressMap(
-            interleaving_step=_whole(self.step),
-            channels=_whole(self.channels),
-            banks=_whole(self.banks),
-            bank_step=_whole(self.bank_step),
-            row_blocks=_whole(self.row_blocks),
-        )
-        space = 2**22
-        block = np.empty((len(self.step), PLACEMENTS, count), dtype=np.int64)
-        block[..., 0] = (rng.permutation(spread) * space).astype(np.int64)
-        for j in range(1, count):
-            cut = rng.permutation(spread) < 1.0 / self.mean_run_length[:, None]
-            block[..., j] = np.where(cut, rng.integers(space, size=PLACEMENTS), block[..., j - 1] + 1)
-        return address_map.locate(block)
+    Returns
+    -------
+    array, (2, packets, count)
+        With all rows closed at first, and with all rows open that are needed (open pages only).
+    """
+    ends = np.zeros((2, len(z), count))
+    walk_all(np.ascontiguousarray(z), *_draws(count), open_page, delivered, ends)
+    return ends / PLACEMENTS
 
 
-def _whole(values: FloatArray) -> Any:
-    return values.astype(np.int64)[:, None, None]
+@lru_cache(maxsize=64)
+def _draws(count: int) -> tuple[FloatArray, IntArray]:
+    """Return for each access and placement a level below which the run is cut, and where it goes on then."""
+    rng = np.random.default_rng(0)
+    spread = (np.arange(PLACEMENTS) + 0.5) / PLACEMENTS
+    cut, block = np.zeros((count, PLACEMENTS)), np.zeros((count, PLACEMENTS), dtype=np.int64)
+    block[0] = (rng.permutation(spread) * SPACE).astype(np.int64)
+    for j in range(1, count):
+        cut[j], block[j] = rng.permutation(spread), rng.integers(SPACE, size=PLACEMENTS)
+    return cut, block
 
 
-def last_of_first(done: Any) -> Any:
-    """Return for every count n the mean time the last of the first n accesses is done, (designs, n)."""
-    return np.maximum.accumulate(done, axis=-1).mean(axis=1)
+@kernel(soon=lambda z, *others: z.shape[0] <= SOON)
+def walk_all(z: Any, cut: Any, block: Any, open_page: Any, delivered: Any, ends: Any) -> None:
+    """Add up over the placements when the accesses of each packet are done, see `walks`."""
+    count = cut.shape[0]
+    most = int((z[:, CHANNELS] * z[:, BANKS]).max())
+    # Of each bank the walk that used it last, when it is free, and its row; then the same of each bus.
+    last, row, used = np.full(most, -1), np.zeros(most, dtype=np.int64), np.zeros(most)
+    bus_last, bus, line = np.full(most, -1), np.zeros(most), np.zeros(count)
+    walk = 0
+    for i in range(z.shape[0]):
+        for warm in range(2):
+            for p in range(cut.shape[1]):
+                walk += 1
+                at, latest = 0, 0.0
+                for j in range(count):
+                    at = block[j, p] if j == 0 or cut[j, p] < 1.0 / z[i, RUN_LENGTH] else at + 1
+                    channel, bank, here = locate(z[i], at)
+                    arrival = j * z[i, SPACING]
+                    hit, free = warm == 1 and open_page, arrival
+                    if last[bank] == walk:
+                        hit, free = open_page and row[bank] == here, max(arrival, used[bank])
+                    if open_page and not hit:
+                        free += z[i, PRECHARGE]
+                    if bus_last[channel] == walk:
+                        free = max(free, bus[channel])
+                    end = free + z[i, BURST]
+                    last[bank], row[bank], used[bank] = walk, here, end if hit else end + z[i, RECOVERY]
+                    bus_last[channel], bus[channel] = walk, end
+                    end += z[i, ACCESS]
+                    latest = pass_on(line, j, end, z[i, SERVICE]) if delivered else max(latest, end)
+                    ends[warm, i, j] += latest
 
 
-def last_delivered(arrival: Any, service: FloatArray) -> Any:
-    """Return for every count n when a link has passed on the first n packets, mean over placements.
+@part
+def locate(z: Any, block: Any) -> Any:
+    """Return channel, bank (counted over all channels) and row of a block."""
+    step, channels, banks = int(z[STEP]), int(z[CHANNELS]), int(z[BANKS])
+    bank_step, index = int(z[BANK_STEP]), index_in_channel(block, step, channels)
+    channel, row = channel_of(block, step, channels), index_in_bank(index, bank_step, banks)
+    return channel, channel * banks + bank_of(index, bank_step, banks), row // int(z[ROW_BLOCKS])
+
+
+@part
+def pass_on(line: Any, waiting: Any, arrival: Any, service: Any) -> Any:
+    """Add an arrival to those on a link, in their order, and return when the link has passed on all of them.
 
     A link works on without a break once packets wait, so the last of n leaves at
     ``max_k (a_(k) + (n - k + 1) s)`` over the sorted arrivals.
     """
-    count = arrival.shape[-1]
-    result = np.empty((arrival.shape[0], count))
-    for n in range(1, count + 1):
-        ordered = np.sort(arrival[..., :n], axis=-1)
-        behind = service[:, None, None] * np.arange(n, 0, -1)
-        result[:, n - 1] = (ordered + behind).max(axis=-1).mean(axis=-1)
-    return result
+    k = waiting
+    while k > 0 and line[k - 1] > arrival:
+        line[k] = line[k - 1]
+        k -= 1
+    line[k] = arrival
+    leaves = 0.0
+    for k in range(waiting + 1):
+        leaves = max(leaves, line[k] + (waiting + 1 - k) * service)
+    return leaves

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import ceil
 
 import numpy as np
@@ -13,6 +14,8 @@ from qmodels.queues.markovian.erlang import kaufman_roberts
 FAR = 12.0
 LONGEST = 16384
 PER_SCALE = 2
+KEPT, ROW = 100_000, 32
+"""Numbers of a table that are kept for the next designs; a row takes as much memory as some more."""
 NEIGHBOURS = np.arange(-3.0, 5.0)
 """Points of the table a design is read off, counted from the one below it."""
 
@@ -72,8 +75,8 @@ def blocked_by_size(segments: FloatArray, share: FloatArray, capacity: int, jobs
     place = np.log(jobs[some]) * np.sqrt(min(capacity, LONGEST)) * PER_SCALE
     around = np.floor(place)[:, None] + NEIGHBOURS
     points, which = np.unique(around, return_inverse=True)
-    table = _by_size(segments, share, capacity, np.exp(points / np.sqrt(min(capacity, LONGEST)) / PER_SCALE))
-    known = np.log(np.maximum(table, 1e-300))[which.reshape(around.shape)]
+    known = _logarithms(tuple(segments.tolist()), tuple(share.tolist()), capacity, points)
+    known = known[which.reshape(around.shape)]
     weight = _lagrange(place - np.floor(place))
     blocked[some] = np.minimum(np.exp(np.einsum("dk,dkn->dn", weight, known)), 1.0)
     return blocked
@@ -86,10 +89,25 @@ def _lagrange(part: FloatArray) -> FloatArray:
     return np.asarray(np.where(other, part[:, None, None] - NEIGHBOURS, 1.0).prod(axis=2) / apart)
 
 
-def _by_size(segments: FloatArray, share: FloatArray, capacity: int, jobs: FloatArray) -> FloatArray:
-    unit = ceil(capacity / LONGEST)
-    return kaufman_roberts(
-        servers=max(capacity // unit, 1),
-        offered_load=jobs[:, None] * share / unit,
-        units=segments.astype(int),
-    )
+def _logarithms(
+    segments: tuple[float, ...], share: tuple[float, ...], capacity: int, points: FloatArray
+) -> FloatArray:
+    """Return the logarithms of the blocking of each size at points of the table; each is computed once."""
+    known, length = _known(segments, share, capacity), min(capacity, LONGEST)
+    if len(known) * (len(segments) + ROW) > KEPT:
+        known.clear()
+    new = np.array([point for point in points.tolist() if point not in known])
+    if new.size:
+        jobs, unit = np.exp(new / np.sqrt(length) / PER_SCALE), ceil(capacity / LONGEST)
+        table = kaufman_roberts(
+            servers=max(capacity // unit, 1),
+            offered_load=jobs[:, None] * share / unit,
+            units=np.array(segments).astype(int),
+        )
+        known.update(zip(new.tolist(), np.log(np.maximum(table, 1e-300)), strict=True))
+    return np.array([known[point] for point in points.tolist()])
+
+
+@lru_cache(maxsize=64)
+def _known(segments: tuple[float, ...], share: tuple[float, ...], capacity: int) -> dict[float, FloatArray]:
+    return {}

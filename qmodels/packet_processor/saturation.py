@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.packet_processor.balance import Balance, balance
-from qmodels.packet_processor.design import Columns
+from qmodels.packet_processor.balance import Balance
 
 STEPS = 60
 TOLERANCE = 1e-6
 OVERSHOOT = 0.02
 
 
-def saturation_rate(c: Columns, point: Balance) -> FloatArray:
+def saturation_rate(point: Balance) -> FloatArray:
     """Return the largest packet rate at which every resource keeps up, from a balance at any rate.
 
     The load of the fullest resource is nearly proportional to the rate: the secant through the
@@ -25,7 +24,6 @@ def saturation_rate(c: Columns, point: Balance) -> FloatArray:
     low, low_gap = np.zeros(count), np.full(count, -1.0)
     high, high_gap = np.full(count, np.inf), np.ones(count)
     rate, gap = point.rate.copy(), point.load - 1.0
-    blocked, changes = point.blocked.copy(), point.changes.copy()
     kept_low, kept_high = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
     todo = np.arange(count)
     for _ in range(STEPS):
@@ -51,7 +49,6 @@ def saturation_rate(c: Columns, point: Balance) -> FloatArray:
         todo = todo[open_still]
         if todo.size == 0:
             break
-        again = balance(c.take(todo), rate[todo], start=(blocked[todo], changes[:, todo]))
-        gap[todo] = again.load - 1.0
-        blocked[todo], changes[:, todo] = again.blocked, again.changes
+        point = point.at(rate, todo)
+        gap[todo] = point.load[todo] - 1.0
     return np.where(np.isfinite(high), (low + high) / 2, low)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
+from qmodels.numerics.tables import distinct
 from qmodels.packet_processor.controllers.stream import Pace, Sample
 from qmodels.packet_processor.controllers.table import Table, table
 from qmodels.systems.memory.dram_map import Interleaved
@@ -28,10 +29,6 @@ class Controlled:
 
     tables: tuple[Table, ...]  # of the paces there are
     which: IntArray  # the table of each design
-
-    def take(self, designs: IntArray) -> Controlled:
-        """Return that of some of the designs."""
-        return replace(self, which=self.which[designs])
 
     @property
     def capacity(self) -> FloatArray:
@@ -101,7 +98,7 @@ def controlled(
             flat["run_length"],
         ]
     ).round(DIGITS)
-    keys, which = np.unique(paces, axis=1, return_inverse=True)
+    keys, which = distinct(paces)
     memory = replace(spec.dram, traffic=RandomBlocks())
     load = spec.workload
     workload = type(load)(
@@ -118,4 +115,4 @@ def controlled(
         )
         for *pace, run in keys.T.tolist()
     ]
-    return Controlled(tables=tuple(tables), which=which.reshape(-1))
+    return Controlled(tables=tuple(tables), which=which)

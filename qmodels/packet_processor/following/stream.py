@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
+from qmodels.numerics.tables import distinct
 from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded, modelled
 from qmodels.systems.traffic.sizes import SizeLaw, segment_count
 from qmodels.systems.traffic.trace import Trace
@@ -77,12 +78,12 @@ def streams(workload: Workload, shape: tuple[int, ...]) -> tuple[list[Stream], I
     if not isinstance(arrivals, OnOff):
         return [_generated(Poisson(), workload.sizes, size)], np.zeros(count, dtype=np.int64)
     laws = [np.broadcast_to(v, shape).reshape(-1) for v in (arrivals.on_packets, arrivals.peak_to_mean)]
-    kinds, which = np.unique(np.stack(laws), axis=1, return_inverse=True)
+    kinds, which = distinct(np.stack(laws))
     found = [
         _generated(OnOff(on_packets=float(on), peak_to_mean=float(peak)), workload.sizes, size)
         for on, peak in kinds.T
     ]
-    return found, which.reshape(-1)
+    return found, which
 
 
 @lru_cache(maxsize=16)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
+from qmodels.numerics.remember import remembered
+from qmodels.numerics.tables import distinct
 from qmodels.packet_processor.balance import Balance
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.following.stream import Stream, streams
@@ -20,6 +21,8 @@ MISSES = np.array([0.0, 1.0])
 """Lookups of a packet that go to DRAM between which is interpolated."""
 TOP, LEVEL = 0.15, 0.99
 """Part of the packets, the slowest, among which the 99th percentile is looked for."""
+MEMORY = 100_000_000
+"""Runs that are kept for other designs. [bytes]"""
 PILED_UP = 0.005
 """Packets piled up for each that arrived above which a trace is taken to overload a design in the end."""
 
@@ -38,7 +41,7 @@ class Run:
     missed: FloatArray  # 1 for those whose lookup went to DRAM
 
 
-@lru_cache(maxsize=8192)
+@remembered(MEMORY, lambda one: one.mean.nbytes + one.top.nbytes + one.sizes.nbytes + one.missed.nbytes)
 def run(
     stream: Stream, noc: ProcessorNoc, rate: float, hold: float, miss: float, numbers: tuple[float, ...]
 ) -> Run:
@@ -131,6 +134,9 @@ def followed(c: Columns, point: Balance) -> Followed:
     allocation = (1.0 + c.enqueue_accesses) * c.pointer_time
     touched = np.maximum(c.segments / np.maximum(c.touched, 1.0), 1.0)
     piece = ((touched**2 @ c.size_share) / (touched @ c.size_share) + 1.0) / 2.0 * c.burst
+    # Only packets of several segments return more than one block: lists that differ in no such size share.
+    several = c.segments[c.segments > 1.0]
+    small = np.append(0.0, several)[np.searchsorted(several, c.small, side="right")]
     opening, ones = c.precharge + c.recovery, np.ones_like(rate)
     idle = c.lookups * np.where(c.slices > 0, 2 * c.bus_time + c.slice_time, 0.0)
     columns = np.stack(
@@ -139,8 +145,8 @@ def followed(c: Columns, point: Balance) -> Followed:
             ones if c.closed_pages else c.row_blocks, c.burst, c.segment_time, c.request_time,
             c.enqueue_packet_accesses * c.pointer_time, allocation,
             c.dequeue_packet_accesses * c.pointer_time, c.dequeue_accesses * c.pointer_time,
-            c.pointer_time, c.small, ones, piece,
-            router.buffer_flits * (point.paths.response.links - 1.0) * c.cycle_time, opening,
+            c.pointer_time, small, ones, piece,
+            router.buffer_flits * (point.response.links - 1.0) * c.cycle_time, opening,
             ones, rate, c.hold, which,
         ]
     )  # fmt: skip
@@ -156,9 +162,8 @@ def followed(c: Columns, point: Balance) -> Followed:
         reads = rate[mine] * c.burst[mine] * (c.mean_segments + node) / c.channels[mine]
         here[15] = np.minimum(reads, 0.95)
         here[19] = idle[mine] + node * (c.access + c.burst + 2 * (c.segment_time + c.request_time))[mine]
-        keys, at = np.unique(here, axis=1, return_inverse=True)
-        order = np.argsort(at.reshape(-1), kind="stable")
-        ends = np.cumsum(np.bincount(at.reshape(-1), minlength=keys.shape[1]))
+        keys, at = distinct(here)
+        order, ends = np.argsort(at, kind="stable"), np.cumsum(np.bincount(at))
         for key, group in zip(keys.T, np.split(order, ends[:-1]), strict=True):
             designs = mine[group]
             *numbers, speed, hold, number = key.tolist()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
 from qmodels.noc.turns import Turns, group_turns
 from qmodels.noc.waits import find_waits, saturation_load
+from qmodels.numerics.kernels import part
+from qmodels.numerics.tables import between
 from qmodels.systems.noc.paths import EJECTION
 from qmodels.systems.noc.router import PacketClass
 from qmodels.systems.packets.processor_noc import ProcessorNoc, one_network
@@ -31,37 +34,40 @@ class Blocking:
     at_end: FloatArray
 
 
-def blocking_factors(
-    noc: ProcessorNoc,
-    *,
-    channels: int,
-    responses: bool,
-    flits: tuple[int, int],
-    short_share: FloatArray,
-    intensity: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the load as a part of the network's capacity, and the two factors of `Blocking`.
+def blocking_nodes(
+    noc: ProcessorNoc, *, channels: int, responses: bool, flits: tuple[int, int], short_share: FloatArray
+) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Return rows of a table, one for a share of short packets, and the two around each design, weighed.
 
     ``responses``: which of the two networks; ``flits``: flits of a long and of a short packet;
-    ``short_share``: share of the short packets, one value per design; ``intensity``: traffic intensity of the
-    most loaded channel, one value per design.
+    ``short_share``: share of the short packets, one value per design. A row holds the traffic intensity of
+    the most loaded channel at which the network saturates, and the factors of `Blocking`.
 
     The wormhole model of `qmodels.noc.solve_noc` for even traffic of single packets; the factors are
     applied to waits behind trains of packets, which full buffers lengthen in proportion.
     """
     place = np.clip(short_share, 0.0, 1.0) / SHARE_STEP
     low = np.minimum(np.floor(place), round(1.0 / SHARE_STEP) - 1.0)
-    used, between, at_end = (np.zeros_like(intensity) for _ in range(3))
-    for node in np.unique(np.concatenate((low, low + 1.0))):
-        weight = np.maximum(1.0 - np.abs(place - node), 0.0)
-        if not weight.any():
-            continue
-        table = _blocking(noc, channels, responses, flits, round(float(node) * SHARE_STEP, 6))
-        part = intensity / table.capacity
-        used += weight * part
-        between += weight * np.interp(part, FRACTIONS, table.between)
-        at_end += weight * np.interp(part, FRACTIONS, table.at_end)
-    return used, between, at_end
+    around = np.stack([low, low + 1.0])
+    weight = 1.0 - np.abs(place - around)
+    around = np.where(weight > 0.0, around, around[::-1])
+    nodes, which = np.unique(around, return_inverse=True)
+    found = [_blocking(noc, channels, responses, flits, round(float(node) * SHARE_STEP, 6)) for node in nodes]
+    rows = np.array([[one.capacity, *one.between, *one.at_end] for one in found])
+    return rows, which.reshape(around.shape), weight
+
+
+@part
+def blocking_factors(row: Any, intensity: Any) -> Any:
+    """Return the load as a part of the network's capacity, and the two factors of `Blocking`.
+
+    ``row``: one of `blocking_nodes`; ``intensity``: traffic intensity of the most loaded channel.
+    """
+    used, count = intensity / row[0], FRACTIONS.size
+    k, ahead = between(FRACTIONS, used)
+    low, high = 1 + k, 1 + count + k
+    on_way = row[low] + ahead * (row[low + 1] - row[low])
+    return used, on_way, row[high] + ahead * (row[high + 1] - row[high])
 
 
 @lru_cache(maxsize=512)
@@ -97,7 +103,7 @@ def _blocking(
 def _output_waits(turns: Turns, loads: FloatArray) -> FloatArray:
     """Return the wait at each turn of a packet that waits for the channel alone, (loads, turns) [cycles].
 
-    Behind packets from other channels: the same M/D/1-like work that `links.path_state` counts.
+    Behind packets from other channels: the same M/D/1-like work that `links.network` counts.
     """
     count = turns.channels.shape[0]
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
-from qmodels.packet_processor.trials.walk import BEHIND, HORIZON, Law, Tables, lookup, tables
+from qmodels.numerics.tables import distinct
+from qmodels.packet_processor.trials.walk import BEHIND, HORIZON, Law, Tables, tables
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TrialColumns:
     """One value per design; the tables belong to all of them."""
 
-    walks: tuple[Tables, ...]  # walks of the packets of each number of sizes that take blocks by trials
-    # walk, row, first: of a design: its walks, its row there, and that of the same walk with one trial.
-    walk: IntArray
+    # visits, starts: tables of the walks, see `qmodels.packet_processor.trials.walk.Tables`.
+    visits: FloatArray
+    starts: FloatArray
+    # row, first: walk of a design in the tables, and the same walk with one trial.
     row: IntArray
     first: IntArray
     # ring, chunk: places that a run goes round, and consecutive blocks in each.
@@ -32,85 +33,6 @@ class TrialColumns:
     # any size.
     packets: FloatArray
     segments: FloatArray
-
-    def take(self, designs: IntArray) -> TrialColumns:
-        """Return some of the designs."""
-        columns: dict[str, Any] = {
-            name: value[designs] for name, value in vars(self).items() if isinstance(value, np.ndarray)
-        }
-        return replace(self, **columns)
-
-    def by_visits(
-        self,
-        kind: str,
-        *,
-        busy: FloatArray,
-        lone: FloatArray,
-        pace: FloatArray,
-        rate: FloatArray,
-        lone_rate: FloatArray,
-        lookups: FloatArray,
-    ) -> FloatArray:
-        """Return what reads and lookups of others do to a segment, mean.
-
-        Parameters
-        ----------
-        kind : str
-            One of `qmodels.packet_processor.trials.walk.KINDS`.
-        busy, lone : ndarray
-            Time that a visit keeps its places busy, by arc, and that of a lookup. [ns]
-        pace : ndarray
-            Time between the segments of a packet. [ns]
-        rate, lone_rate : ndarray
-            Packets stored per ns, after a visit and after a lookup.
-        lookups : ndarray
-            Lookups of a packet that go to DRAM.
-        """
-        times = np.concatenate([np.maximum(busy, 1e-3), np.maximum(lone, 1e-3)[:, None]], axis=1)
-        visits = np.concatenate([self.arcs, lookups[:, None]], axis=1)
-        number = self.walks[0].visits[kind].shape[1]
-        arc = np.append(np.arange(self.arcs.shape[1]), 0)
-        load = times * self.packets[:, None]
-        load[:, :-1] *= rate[:, None]
-        load[:, -1] *= lone_rate
-        each = self._of_walks(kind, "visits", self.row[:, None] * number + arc, load, pace[:, None] / times)
-        total = (visits * each).sum(axis=1) * self.share
-        return np.divide(total, self.segments, out=np.zeros_like(total), where=self.segments > 0)
-
-    def by_starts(
-        self,
-        kind: str,
-        *,
-        busy: FloatArray,
-        pace: FloatArray,
-        rate: FloatArray,
-        cut: FloatArray,
-        first: bool = False,
-    ) -> FloatArray:
-        """Return what a run's end does to a segment: writes of the old run keep their places ``busy``."""
-        time = np.maximum(busy, 1e-3)
-        row = self.first if first else self.row
-        each = self._of_walks(kind, "starts", row, rate * self.packets * time, pace / time)
-        return np.where(self.segments > 0, each * self.share * cut, 0.0)
-
-    def _of_walks(
-        self, kind: str, table: str, row: IntArray, load: FloatArray, pace: FloatArray
-    ) -> FloatArray:
-        if len(self.walks) == 1:
-            return lookup(
-                getattr(self.walks[0], table)[kind], row, load=load, pace=pace, vanishes=table == "visits"
-            )
-        each = np.zeros_like(load)
-        for number, walk in enumerate(self.walks):
-            mine = self.walk == number
-            each[mine] = lookup(
-                getattr(walk, table)[kind],
-                row[mine],
-                load=load[mine],
-                pace=pace[mine],
-                vanishes=table == "visits",
-            )
-        return each
 
 
 def trial_columns(
@@ -134,34 +56,33 @@ def trial_columns(
     chunk = np.where(channels > 1, np.minimum(step, row_blocks), row_blocks)
     beyond = np.minimum(channels * banks, np.maximum(channels, np.ceil(HORIZON / chunk) + 2.0))
     ring = np.where((channels > 1) & (step < row_blocks), channels, np.minimum(beyond, 62.0))
-    cut = 1.0 / run_length + 1.0 / (row_blocks * channels)
+    cut = np.minimum(1.0 / run_length + 1.0 / (row_blocks * channels), 1.0)
     least = np.minimum(trials, 1024.0)
-    shape, of_shape = np.unique(np.stack([ring, chunk, run_length]), axis=1, return_inverse=True)
+    shape, of_shape = distinct(np.stack([ring, chunk, run_length]))
     arcs, reads = _arcs(segments, size_share, *shape)
     width = max(arcs.shape[1], min(int(ring.max()), BEHIND))
     walks: list[Tables] = []
     packets, stored = np.zeros((2, ring.size))
-    walk, row, first = np.zeros((3, ring.size), dtype=np.int64)
-    for number, least_size in enumerate(np.unique(small)):
+    row, first = np.zeros((2, ring.size), dtype=np.int64)
+    for least_size in np.unique(small):
         mine = np.flatnonzero(small == least_size)
         large = segments > least_size
         packets[mine], stored[mine] = size_share[large].sum(), size_share[large] @ segments[large]
         both = [np.stack([ring, chunk, t, cut])[:, mine] for t in (least, np.ones_like(least))]
-        keys, of_key = np.unique(np.concatenate(both, axis=1), axis=1, return_inverse=True)
-        row[mine], first[mine] = of_key.reshape(2, -1)
-        walk[mine] = number
+        keys, of_key = distinct(np.concatenate(both, axis=1))
+        row[mine], first[mine] = of_key.reshape(2, -1) + sum(len(one.visits) for one in walks)
         key = tuple((int(a), int(b), int(t), p) for a, b, t, p in keys.T.tolist())
         walks.append(tables(key, _law(segments[large], size_share[large]), width))
     return TrialColumns(
-        walks=tuple(walks),
-        walk=walk,
+        visits=np.concatenate([one.visits for one in walks]),
+        starts=np.concatenate([one.starts for one in walks]),
         row=row,
         first=first,
         ring=ring,
         chunk=chunk,
         share=ring / (channels * banks),
-        arcs=arcs[of_shape.reshape(-1)],
-        reads=reads[of_shape.reshape(-1)],
+        arcs=arcs[of_shape],
+        reads=reads[of_shape],
         packets=packets,
         segments=stored,
     )
@@ -193,14 +114,11 @@ def _arcs(
     touched = 1.0 + (length - 1.0) / chunk[:, None]
     low = np.floor(touched)
     most = int(np.minimum(ring, np.ceil(touched[:, -1])).max())
-    visits, accesses = np.zeros((len(ring), most)), np.zeros((len(ring), most))
-    design = np.arange(len(ring))
-    for k in range(len(length)):
-        for places, part in (
-            (low[:, k], 1.0 - touched[:, k] + low[:, k]),
-            (low[:, k] + 1.0, touched[:, k] - low[:, k]),
-        ):
-            arc = np.minimum(np.minimum(places, ring), most).astype(np.int64)
-            visits[design, arc - 1] += pieces[:, k] * part
-            accesses[design, arc - 1] += pieces[:, k] * part * length[k] / arc
+    visits, accesses = np.zeros((2, len(ring) * most))
+    for places, part in ((low, 1.0 - touched + low), (low + 1.0, touched - low)):
+        arc = np.minimum(np.minimum(places, ring[:, None]), most)
+        at = (np.arange(len(ring))[:, None] * most + arc.astype(np.int64) - 1).reshape(-1)
+        for total, each in ((visits, pieces * part), (accesses, pieces * part * length / arc)):
+            total += np.bincount(at, weights=each.reshape(-1), minlength=total.size)
+    visits, accesses = visits.reshape(-1, most), accesses.reshape(-1, most)
     return visits, np.maximum(np.divide(accesses, visits, out=np.ones_like(visits), where=visits > 0), 1.0)

@@ -2,61 +2,62 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Any
 
 import numpy as np
 
-from qmodels.checks import FloatArray
-from qmodels.packet_processor.design import Columns
-from qmodels.packet_processor.networks.links import EngineState
+from qmodels.numerics.kernels import part
+from qmodels.packet_processor.numbers import (
+    AROUND,
+    CHUNK,
+    DEQUEUE,
+    DEQUEUE_PACKET,
+    ENGINES,
+    ENQUEUE_PACKET,
+    MEAN,
+    MISSES,
+    OTHER_RUN,
+    PLACES,
+    POINTER,
+    REQUEST,
+    REQUEST_GAP,
+    ROWS,
+    SEGMENT,
+)  # fmt: skip
 
-PLACES = (np.arange(4) + 0.5) / 4.0
-"""Parts of its way through a packet at which an access is followed."""
-
-
-KINDS = range(3)
-NEAR = 1
+PLACES_ON_WAY = 4
+"""Parts of its way through a packet, in the middle of which an access is followed."""
+VISITS, WITHIN, ACROSS = range(3)
 """Writes: the first at its place, one right behind another of its packet, one a round behind it."""
 
 
-class Crossings(NamedTuple):
-    """Conflicts of a segment's write, mean, by what crosses it; one value per design."""
-
-    reads: FloatArray  # reads
-    # Part of these in which more reads of the same packet follow; they meet the writes as often.
-    between: FloatArray
-    lookups: FloatArray  # lookups of others
-    writes: FloatArray  # writes of a packet stored after it, on another run; they meet these as often
-
-
-class _Train(NamedTuple):
-    """What comes to a place in one visit: ``number`` accesses ``gap`` apart, the first ``start`` late."""
-
-    number: FloatArray
-    gap: FloatArray
-    start: FloatArray
-
-
+@part
 def crossings(
-    c: Columns,
-    rate: FloatArray,
-    engine: EngineState,
-    *,
-    port: FloatArray,
-    read_busy: FloatArray,
-    write_busy: FloatArray,
-    each: FloatArray,
-    near: FloatArray,
-    held: FloatArray,
-    allocation: FloatArray,
-    segment_gap: FloatArray,
-    request_gap: FloatArray,
-) -> Crossings:
-    r"""Return what writes meet on their way.
+    rate: Any,
+    z: Any,
+    sizes: Any,
+    rows: Any,
+    near: Any,
+    held: Any,
+    wait: Any,
+    intensity: Any,
+    port: Any,
+    allocation: Any,
+    gap: Any,
+    read_busy: Any,
+    write_busy: Any,
+    each: Any,
+) -> Any:
+    r"""Return conflicts of a segment's write, mean, by what crosses it on its way.
 
-    ``port`` is the wait for a channel's port; ``read_busy`` and ``write_busy`` are how long a bank is busy
-    with a read and a write that came to it, and ``each`` how much longer with one more read behind; ``near``
-    and ``held`` are how much denser packets are just after a packet, and after a hold.
+    Reads; the part of these in which more reads of the same packet follow, which meet the writes as often;
+    lookups of others; writes of a packet stored after it, on another run, which meet these as often.
+
+    ``near`` and ``held`` are how much denser packets are just after a packet, and after a hold; ``wait`` and
+    ``intensity`` are those of an engine's link, ``port`` is the wait for a channel's port; ``read_busy`` and
+    ``write_busy`` are how long a bank is busy with a read and a write that came to it, and ``each`` how much
+    longer with one more read behind.
 
     The operation of a packet of n segments ends when the last of them is on its way. With gaps
     :math:`g_a` of allocations and :math:`g_w` of segments on an engine's link, a write that e others
@@ -67,106 +68,131 @@ def crossings(
     apart, one must have come within the shorter of the time b for which it keeps the bank and the
     time since the packet's own last write there, for beginnings within :math:`b + (m - 1) \min(b, r)`.
     """
-    n, visits = c.segments, c.rows.visits
-    time = {name: value[:, None] for name, value in (("a", allocation), ("w", segment_gap))}
-    last = n * (time["w"] - time["a"]) + time["a"] - time["w"] + (c.segment_time + port)[:, None]
-    pointer = c.pointer_time[:, None]
-    ready = (c.request_time + request_gap)[:, None] + c.dequeue_packet_accesses[:, None] * pointer
-    span = np.minimum(c.walks.chunk[:, None] * np.maximum(visits - 1.0, 0.0), n * (1.0 - 1.0 / visits))
-    # Writes by what came before them at their place: (number, latest place among n, time since then).
-    kinds = (
-        (visits, n - 1.0 - span, span, np.full_like(time["w"], np.inf)),
-        (c.rows.within, np.zeros_like(span), n - 1.0 + 0.0 * span, time["w"]),
-        (
-            c.rows.across,
-            np.zeros_like(span),
-            np.maximum(n - c.around[:, None], 0.0),
-            time["w"] * c.around[:, None],
-        ),
-    )
-    own = _before_next(c, rate, n * time["a"] + c.enqueue_packet_accesses[:, None] * pointer)
-    wait = np.maximum(np.nan_to_num(engine.inject_wait, posinf=1e9), 1e-6)
-    scale = (wait * np.sqrt(2.0 / np.clip(engine.inject_intensity, 1e-3, 1.0) - 1.0))[:, None]
-    other_engine = 1.0 - 1.0 / float(c.spec.noc.initiators)
-    share = c.size_share / c.mean_segments
-    per_packet = visits @ c.size_share
-
-    def over(
-        ahead: FloatArray, pace: FloatArray, busy: FloatArray, train: _Train | None, kind: int
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the mean over the segments of all packets, and the part between accesses of the train."""
-        number, behind, way, before = kinds[kind]
-        whole = split = np.zeros_like(number)
-        for part in PLACES:
-            window = ahead - (behind + part * way) * pace
-            if train is None:
-                whole = whole + _ahead(window, np.minimum(busy[:, None], before), 0.0, scale)
+    a, w, constant = allocation, gap, z[SEGMENT] + port
+    wait = max(wait if wait < 1e9 else 1e9, 1e-6)
+    scale = wait * math.sqrt(2.0 / min(max(intensity, 1e-3), 1.0) - 1.0)
+    number = z[MEAN] / z[ROWS]
+    spacing, start = train(z, sizes, rows)
+    ready = z[REQUEST] + z[REQUEST_GAP] + z[DEQUEUE_PACKET] * z[POINTER]
+    stored = z[ENQUEUE_PACKET] * z[POINTER] + a + constant
+    operations = waiting_operations(rate, z, sizes, a)
+    reads, between, lookups, writes = 0.0, 0.0, 0.0, 0.0
+    for s in range(sizes.shape[1]):
+        n, share = sizes[0, s], sizes[1, s] / z[MEAN] / PLACES_ON_WAY
+        last = n * (w - a) + a - w + constant
+        span = visit_span(z, n, rows[VISITS, s])
+        come = rate * (operations + n * a + z[ENQUEUE_PACKET] * z[POINTER])
+        own = -math.expm1(-2.0 * come) / 2.0 / rate
+        for kind in range(3):
+            # Latest place among n, the way from there on, and the time since what came before at its place.
+            behind, way, before = n - 1.0 - span, span, np.inf
+            if kind == WITHIN:
+                behind, way, before = 0.0, n - 1.0, w
+            elif kind == ACROSS:
+                behind, way, before = 0.0, max(n - z[AROUND], 0.0), w * z[AROUND]
+            weight = rows[kind, s] * share
+            if weight == 0.0:
                 continue
-            gap = train.gap if kind != NEAR else np.maximum(train.gap, c.segment_time)
-            queued = (train.number - 1.0) * np.maximum(each - gap, 0.0)
-            least = np.minimum((busy + queued)[:, None], before)
-            inside = (train.number - 1.0)[:, None] * np.minimum(least, gap[:, None])
-            for place in PLACES:
-                start = window - place * train.start[:, None]
-                whole = whole + _ahead(start, least + inside, own, scale) / len(PLACES)
-                split = split + _ahead(start, inside, own, scale) / len(PLACES)
-        return (number * whole) @ share / len(PLACES), (number * split) @ share / len(PLACES)
-
-    reads, writes = (_train(c, per_packet, gap) for gap in (request_gap, segment_gap))
-    visits_of_reads = rate * held * other_engine * per_packet / c.places
-    by_reads = [over(last - ready, time["w"], read_busy, reads, kind) for kind in KINDS]
-    asked = rate * near * other_engine * c.miss_rate / c.places
-    alone = last + time["a"] - c.request_time[:, None]
-    stored = c.enqueue_packet_accesses[:, None] * pointer + time["a"] + (c.segment_time + port)[:, None]
-    other_run = 1.0 - (1.0 - 1.0 / c.run_length) ** (c.square_segments / c.mean_segments)
-    following = rate * near * other_engine * other_run * per_packet / c.places
-    return Crossings(
-        reads=visits_of_reads * sum(whole for whole, _ in by_reads),
-        between=visits_of_reads * sum(split for _, split in by_reads),
-        lookups=asked * sum(over(alone, time["w"] - time["a"], read_busy, None, kind)[0] for kind in KINDS),
-        writes=following * sum(over(last - stored, time["w"], write_busy, writes, kind)[0] for kind in KINDS),
+            for k in range(PLACES_ON_WAY):
+                place = behind + (k + 0.5) / PLACES_ON_WAY * way
+                at = last - ready - place * w
+                whole, split = over(
+                    at, z, number, spacing, start, z[REQUEST_GAP], read_busy, each, before, own, scale, kind
+                )
+                reads, between = reads + weight * whole, between + weight * split
+                if z[MISSES] > 0.0:
+                    at = last + a - z[REQUEST] - place * (w - a)
+                    lookups += weight * ahead(at, min(read_busy, before), 0.0, scale)
+                at = last - stored - place * w
+                whole, _ = over(at, z, number, spacing, start, w, write_busy, each, before, own, scale, kind)
+                writes += weight * whole
+    others = rate * (1.0 - 1.0 / z[ENGINES]) / z[PLACES]
+    visits = others * z[ROWS]
+    return (
+        visits * held * reads,
+        visits * held * between,
+        others * near * z[MISSES] * lookups,
+        visits * near * z[OTHER_RUN] * writes,
     )
 
 
-def _before_next(c: Columns, rate: FloatArray, store: FloatArray) -> FloatArray:
-    """Return the time in which as many reading operations come as are the next one after storing a packet.
+@part
+def over(
+    window: Any,
+    z: Any,
+    number: Any,
+    spacing: Any,
+    start: Any,
+    pace: Any,
+    busy: Any,
+    each: Any,
+    before: Any,
+    own: Any,
+    scale: Any,
+    kind: Any,
+) -> Any:
+    """Return the mean time in which trains of accesses cross, and the part of it between those of a train.
 
-    They come from its arrival at the pointer memory, in M/G/1, to the end of its own operation (``store``);
-    only one is the next, and every other operation reads.
+    In one visit ``number`` accesses come to a place ``spacing`` paces apart, the first ``start`` paces late.
     """
-    pointer = c.pointer_time[:, None]
-    drain = (c.dequeue_packet_accesses[:, None] + c.segments * c.dequeue_accesses[:, None]) * pointer
-    busy = np.minimum(rate * ((store + drain) @ c.size_share), 0.99)
-    waits = rate * ((store**2 + drain**2) @ c.size_share) / 2.0 / (1.0 - busy)
-    come = rate[:, None] * (waits[:, None] + store)
-    return np.asarray(-np.expm1(-2.0 * come) / 2.0 / rate[:, None])
+    gap = max(spacing * pace, z[SEGMENT]) if kind == WITHIN else spacing * pace
+    least = min(busy + (number - 1.0) * max(each - gap, 0.0), before)
+    inside = (number - 1.0) * min(least, gap)
+    whole, split = 0.0, 0.0
+    for k in range(PLACES_ON_WAY):
+        begin = window - (k + 0.5) / PLACES_ON_WAY * start * pace
+        whole += ahead(begin, least + inside, own, scale) / PLACES_ON_WAY
+        split += ahead(begin, inside, own, scale) / PLACES_ON_WAY
+    return whole, split
 
 
-def _train(c: Columns, per_packet: FloatArray, gap: FloatArray) -> _Train:
-    """Return the accesses of one packet to one place, mean over places."""
-    near, far = c.rows.within @ c.size_share, c.rows.across @ c.size_share
-    later = np.maximum(near + far, 1e-12)
-    visits = c.rows.visits
-    span = np.minimum(
-        c.walks.chunk[:, None] * np.maximum(visits - 1.0, 0.0), c.segments * (1.0 - 1.0 / visits)
-    )
-    return _Train(
-        number=c.mean_segments / per_packet,
-        gap=gap * (near + far * c.around) / later,
-        start=gap * ((span * visits) @ c.size_share) / per_packet,
-    )
-
-
-def _ahead(window: FloatArray, longest: FloatArray, own: FloatArray | float, scale: FloatArray) -> FloatArray:
+@part
+def ahead(window: Any, longest: Any, own: Any, scale: Any) -> Any:
     """Return the mean time in which an operation may come, with a Laplace difference of the ways.
 
     It begins at most ``window`` and not more than ``longest`` before that after the end of the packet's own
     operation; all that come while this one takes ``own`` begin at its end.
     """
+    late, begun = beyond(window, scale)
+    early, over = beyond(window - longest, scale)
+    return late - early + own * (begun - over)
 
-    def part(x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        tail = np.exp(-np.abs(x) / scale) / 2.0
-        return np.maximum(x, 0.0) + scale * tail, np.where(x > 0, 1.0 - tail, tail)
 
-    (late, begun), (early, over) = part(window), part(window - longest)
-    return np.asarray(late - early + own * (begun - over))
+@part
+def beyond(x: Any, scale: Any) -> Any:
+    """Return the mean of the positive part of x and the difference, and the probability that there is one."""
+    tail = math.exp(-abs(x) / scale) / 2.0
+    return max(x, 0.0) + scale * tail, 1.0 - tail if x > 0.0 else tail
+
+
+@part
+def visit_span(z: Any, n: Any, visits: Any) -> Any:
+    """Return how many of the n segments of a packet lie between the first and the last of its visits."""
+    return min(z[CHUNK] * max(visits - 1.0, 0.0), n * (1.0 - 1.0 / visits))
+
+
+@part
+def train(z: Any, sizes: Any, rows: Any) -> Any:
+    """Return the paces between the accesses of a packet to a place, mean, and those before the first one."""
+    near, far, start = 0.0, 0.0, 0.0
+    for s in range(sizes.shape[1]):
+        near += rows[WITHIN, s] * sizes[1, s]
+        far += rows[ACROSS, s] * sizes[1, s]
+        start += visit_span(z, sizes[0, s], rows[VISITS, s]) * rows[VISITS, s] * sizes[1, s]
+    return (near + far * z[AROUND]) / max(near + far, 1e-12), start / z[ROWS]
+
+
+@part
+def waiting_operations(rate: Any, z: Any, sizes: Any, allocation: Any) -> Any:
+    """Return the wait at the pointer memory, in M/G/1, before the operation that stores a packet.
+
+    As many reading operations come from the packet's arrival to the end of its own operation as are the next
+    one after it; only one is the next, and every other operation reads.
+    """
+    mean, square = 0.0, 0.0
+    for s in range(sizes.shape[1]):
+        store = sizes[0, s] * allocation + z[ENQUEUE_PACKET] * z[POINTER]
+        drain = (z[DEQUEUE_PACKET] + sizes[0, s] * z[DEQUEUE]) * z[POINTER]
+        mean += (store + drain) * sizes[1, s]
+        square += (store * store + drain * drain) * sizes[1, s]
+    return rate * square / 2.0 / (1.0 - min(rate * mean, 0.99))

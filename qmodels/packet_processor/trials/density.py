@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
+from qmodels.numerics.kernels import part
+from qmodels.numerics.tables import distinct
 from qmodels.systems.traffic.arrivals import OnOff, Recorded, modelled
 from qmodels.systems.traffic.sizes import segment_count
 from qmodels.systems.traffic.trace import Trace
@@ -17,6 +21,9 @@ SCALES = np.geomspace(1e-3, 1e5, 49)
 """Times after a packet up to which later ones are counted. [mean gaps]"""
 AGES = np.geomspace(1e-3, 20.0, 60)
 """Ages of a packet at which its hold is averaged. [mean holds]"""
+LOGARITHMS = np.log(AGES)
+FIRST, STEP = math.log(SCALES[0]), math.log(SCALES[-1] / SCALES[0]) / (SCALES.size - 1)
+WEIGHTS = AGES**2 * np.exp(-AGES) / (AGES**2 * np.exp(-AGES)).sum()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,37 +42,37 @@ class Density:
     with probability c, K is less :math:`(1 - e^{-c t K(t)})/(c t)` of these.
     """
 
-    tables: tuple[FloatArray, ...]  # K at the `SCALES`, for each law of arrivals in the sweep
+    # K at the `SCALES`, for each law of arrivals in the sweep; one number where it is the same at all.
+    tables: tuple[FloatArray, ...]
     law: IntArray  # the law of each design; empty if there is only one
 
-    def near(self, time: FloatArray) -> FloatArray:
-        """Return K of each design at a time in mean gaps."""
-        place = np.log(np.maximum(time, SCALES[0]))
-        if self.law.size == 0:
-            return np.asarray(np.interp(place, np.log(SCALES), self.tables[0]))
-        values = np.empty_like(place)
-        for number, table in enumerate(self.tables):
-            mine = self.law == number
-            values[mine] = np.interp(place[mine], np.log(SCALES), table)
-        return values
 
-    def held(self, hold: FloatArray, cut: FloatArray | float) -> FloatArray:
-        """Return m of each design at a mean hold in mean gaps, for pairs on different runs.
+@part
+def near(time: Any, law: Any) -> Any:
+    """Return K at a time in mean gaps, from its table."""
+    return near_at(math.log(max(time, 1e-300)), law)
 
-        A run ends after each packet with probability ``cut``.
-        """
-        weight = AGES**2 * np.exp(-AGES)
-        found = np.zeros_like(hold)
-        for part, age in zip(weight / weight.sum(), AGES, strict=True):
-            time = np.maximum(hold * age, 1e-12)
-            between = self.near(time)
-            met = np.multiply(cut * time, between, out=np.zeros_like(between), where=between > 0)
-            found += part * (between + np.expm1(-met) / (cut * time))
-        return found
 
-    def take(self, designs: IntArray) -> Density:
-        """Return the same for some of the designs."""
-        return Density(tables=self.tables, law=self.law[designs] if self.law.size else self.law)
+@part
+def near_at(logarithm: Any, law: Any) -> Any:
+    """Return K at a time in mean gaps whose logarithm is given."""
+    if law.size == 1:
+        return law[0]
+    place = min(max((logarithm - FIRST) / STEP, 0.0), law.size - 1.0)
+    k = min(int(place), law.size - 2)
+    return law[k] + (place - k) * (law[k + 1] - law[k])
+
+
+@part
+def held(hold: Any, cut: Any, law: Any) -> Any:
+    """Return m at a mean hold in mean gaps, for pairs on different runs, and for all pairs."""
+    same, every, logarithm = 0.0, 0.0, math.log(max(hold, 1e-300))
+    for k in range(AGES.size):
+        time, dense = max(hold * AGES[k], 1e-12), near_at(logarithm + LOGARITHMS[k], law)
+        every += WEIGHTS[k] * dense
+        if dense > 0.0:
+            same += WEIGHTS[k] * math.expm1(-cut * time * dense) / (cut * time)
+    return every + same, every
 
 
 def density(workload: Workload, shape: tuple[int, ...] = ()) -> Density:
@@ -82,9 +89,9 @@ def density(workload: Workload, shape: tuple[int, ...] = ()) -> Density:
     if isinstance(arrivals, OnOff):
         parameters = (arrivals.on_packets, arrivals.peak_to_mean)
         laws = [np.broadcast_to(part, shape).reshape(-1) for part in parameters]
-        kinds, law = np.unique(np.stack(laws), axis=1, return_inverse=True)
-        return Density(tables=tuple(_on_off(on, peak) for on, peak in kinds.T), law=law.reshape(-1))
-    return Density(tables=(np.ones_like(SCALES),), law=one)
+        kinds, law = distinct(np.stack(laws))
+        return Density(tables=tuple(_on_off(on, peak) for on, peak in kinds.T), law=law)
+    return Density(tables=(np.ones(1),), law=one)
 
 
 def _on_off(on_packets: float, peak_to_mean: float) -> FloatArray:

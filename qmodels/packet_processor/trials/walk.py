@@ -8,7 +8,6 @@ address map and the number of trials only, so it is tabulated once and serves ev
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -17,6 +16,9 @@ import numpy.typing as npt
 
 from qmodels.checks import FloatArray, IntArray
 from qmodels.evidence.constants import kept
+from qmodels.numerics.kernels import part
+from qmodels.numerics.remember import remembered
+from qmodels.numerics.tables import between
 
 HORIZON = 64
 """Segments after a visit that are followed. [segments]"""
@@ -31,7 +33,10 @@ LOADS = np.array([0.02, 0.1, 0.25, 0.5, 0.9, 1.5, 2.5, 4.0, 7.0])
 PACES = np.array([0.0, 0.01, 0.02, 0.04, 0.08, 0.2])
 """Tabulated times between two segments of a packet, in times a place stays busy."""
 
+MEMORY = 50_000_000
+"""Tables that are kept for other sweeps. [bytes]"""
 KINDS = ("met", "forced", "extra", "square")
+MET, FORCED, EXTRA, SQUARED = range(4)
 
 Key = tuple[int, int, int, float]
 Law = tuple[tuple[int, float], ...]
@@ -53,19 +58,18 @@ class WalkLaw(NamedTuple):
 LAW = kept(WalkLaw, "packet_processor.walk")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Tables:
-    """Per visit to the ring, by (key, arc, `LOADS` x `PACES`), and per start of a run, without arcs.
+class Tables(NamedTuple):
+    """Per visit to the ring, (keys, arcs, `KINDS`, `LOADS` x `PACES`), and per start of a run, without arcs.
 
     Summed over all later segments: heads found busy (``met``), blocks taken busy (``forced``),
     accesses beyond one (``extra``) and their squares (``square``).
     """
 
-    visits: dict[str, FloatArray]
-    starts: dict[str, FloatArray]
+    visits: FloatArray
+    starts: FloatArray
 
 
-@lru_cache(maxsize=16)
+@remembered(MEMORY, lambda found: found.visits.nbytes + found.starts.nbytes)
 def tables(keys: tuple[Key, ...], law: Law, arcs: int) -> Tables:
     """Return the tables of walks.
 
@@ -88,10 +92,7 @@ def tables(keys: tuple[Key, ...], law: Law, arcs: int) -> Tables:
         mine = np.flatnonzero((ring == places) & (chunk == blocks))
         for arc, weight in enumerate(_left_behind(begun, min(places, BEHIND), blocks)):
             starts[mine] += found[mine, arc] @ weight.reshape(grid, HORIZON).T
-    return Tables(
-        visits={kind: np.ascontiguousarray(visits[:, :, k]) for k, kind in enumerate(KINDS)},
-        starts={kind: np.ascontiguousarray(starts[:, k]) for k, kind in enumerate(KINDS)},
-    )
+    return Tables(visits=visits, starts=starts)
 
 
 def _walk(ring: IntArray, chunk: IntArray, trials: IntArray, cut: FloatArray, arcs: int) -> FloatArray:
@@ -219,18 +220,16 @@ def _between(grid: FloatArray, value: FloatArray) -> tuple[IntArray, FloatArray]
     return below, place - below
 
 
-def lookup(
-    table: FloatArray, row: IntArray, *, load: FloatArray, pace: FloatArray, vanishes: bool = True
-) -> FloatArray:
-    """Return rows of a table, (rows, `LOADS`, `PACES`), at given loads and paces of the same shape.
+@part
+def lookup(table: Any, load: Any, pace: Any, vanishes: Any) -> Any:
+    """Return the value of a table of `LOADS` x `PACES` points at a load and a pace.
 
     Below the least load the value ``vanishes`` with it, or stays what a packet alone does to itself.
     """
-    i, a = _between(LOADS, load)
-    j, b = _between(PACES, pace)
-    flat = table.reshape(-1)
-    first = (row * len(LOADS) + i) * len(PACES) + j
-    low = (1 - b) * flat[first] + b * flat[first + 1]
-    high = (1 - b) * flat[first + len(PACES)] + b * flat[first + len(PACES) + 1]
-    value = (1 - a) * low + a * high
-    return np.asarray(np.minimum(load / LOADS[0], 1.0) * value if vanishes else value)
+    i, a = between(LOADS, load)
+    j, b = between(PACES, pace)
+    first = i * PACES.size + j
+    low = (1.0 - b) * table[first] + b * table[first + 1]
+    high = (1.0 - b) * table[first + PACES.size] + b * table[first + PACES.size + 1]
+    value = (1.0 - a) * low + a * high
+    return min(load / LOADS[0], 1.0) * value if vanishes else value

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from qmodels import checks
 from qmodels.systems.spec.ranges import check_fields, choice, count, flag, positive
 
 ARBITRATIONS = ("round_robin", "fcfs", "priority", "weighted")
@@ -26,7 +29,8 @@ class Router:
     pipeline_cycles : int
         Cycles of a head through a router and the first cycle of wire behind it. [cycles]
     credit_cycles : int
-        Cycles from a flit leaving a buffer until the next one can use its place. [cycles]
+        Cycles from a flit leaving a buffer until the next one can use its place, more than
+        ``pipeline_cycles``. [cycles]
     arbitration : {"round_robin", "fcfs", "priority", "weighted"}
         Who gets an output: inputs in turn; the packet that has been in the router longest; 8 fixed
         priorities with the inputs in turn inside each; or inputs by the weights of their flows (fair
@@ -53,8 +57,8 @@ class Router:
     2
     """
 
-    virtual_channels: int = count(2, maximum=64)
-    buffer_flits: int = count(8)
+    virtual_channels: int = count(2, maximum=32)
+    buffer_flits: int = count(8, maximum=32_767)
     pipeline_cycles: int = count(3)
     credit_cycles: int = count(5)
     arbitration: str = choice("round_robin", ARBITRATIONS)
@@ -62,6 +66,12 @@ class Router:
 
     def __post_init__(self) -> None:
         check_fields(self, "router.")
+        credit, pipeline = np.asarray(self.credit_cycles), np.asarray(self.pipeline_cycles)
+        if np.any(credit <= pipeline):
+            raise ValueError(
+                "router.credit_cycles must be more than pipeline_cycles = "
+                f"{checks.shown(self.pipeline_cycles)}, got {checks.shown(self.credit_cycles)}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -74,7 +74,7 @@ class ProcessorNoc:
         """Return the flits of a NoC packet with that payload: header and payload over the link width."""
         return -(-(self.header_bytes + payload_bytes) // self.link_width)
 
-    @property
+    @cached_property
     def structure(self) -> ProcessorNoc:
         """The same with all numbers that do not change who sends to whom on which path set to 1."""
         return replace(self, link_width=1, header_bytes=1, payload_bytes=1, clock_ghz=1.0)

@@ -53,7 +53,7 @@ def describe(kind: str) -> list[FieldRow]:
     >>> rows = {row.name: row for row in describe("noc")}
     >>> row = rows["router.buffer_flits"]
     >>> row.type, row.unit, row.default, row.allowed
-    ('whole number', 'flits', '8', 'a whole number >= 1')
+    ('whole number', 'flits', '8', 'a whole number from 1 to 32767')
     """
     starter = kind_named(kind).starter()
     return [row for _, row in _rows(type(starter), starter, "", "", set())]

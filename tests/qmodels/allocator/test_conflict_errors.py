@@ -11,6 +11,7 @@ from qmodels import solve
 from qmodels.allocator.conflict_errors import BAR, ERRORS, conflict_errors, is_validated
 from qmodels.evidence.error_map import ErrorMap
 from qmodels.systems.packets.data_queueing import DataQueueing
+from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.traffic.arrivals import OnOff
 from qmodels.systems.traffic.sizes import fixed
 from validate import simulate
@@ -65,6 +66,32 @@ def test_what_is_not_validated():
     answer = solve(with_trials(BASE, 5))
     assert answer.error["write_conflict_probability"].bias == error.bias < 0 < error.mean < error.largest
     assert f"error {error}" in repr(answer) and "outside the validated range" in repr(answer)
+
+
+@pytest.mark.parametrize(
+    ("field", "last", "beyond"),
+    [
+        ("traffic.load_factor", 0.95, 0.951),
+        ("traffic.load_factor", 0.5, 0.499),
+        ("allocation.alloc_trial_count", 2, 3),
+        ("traffic.sizes", fixed(bytes=320), fixed(bytes=256)),
+        ("traffic.input_ports", 2, 1),
+        ("traffic.output_ports", 2, 1),
+        ("lossy traffic.load_factor", 1.06, 1.061),
+        ("lossy traffic.sizes", fixed(bytes=64 * 24), fixed(bytes=64 * 24 + 1)),
+        ("lossy traffic.input_speed", 3.0, 3.01),
+        ("lossy allocation.alloc_trial_count", 2, 3),
+        ("lossy traffic.output_ports", 1, 2),
+    ],
+)
+def test_the_validated_range_ends_where_the_measured_designs_do(field, last, beyond):
+    spec = with_trials(BASE, 2)
+    if field.startswith("lossy"):
+        alone = {"allocation.admission": "lossy", "traffic.input_ports": 1, "traffic.output_ports": 1}
+        spec = replace_fields(spec, alone)
+    name = field.rpartition(" ")[2]
+    assert is_validated(replace_fields(spec, {name: last}))
+    assert not is_validated(replace_fields(spec, {name: beyond}))
 
 
 def test_the_map_is_that_of_the_kept_designs(tmp_path):

@@ -68,3 +68,14 @@ def test_a_class_without_blocks_is_refused():
     one = list_overflow(load=0.8, large_share=0.5, large_blocks=0.0, small_blocks=1e5, variability=10.0)
     assert one.large_probability == 1.0
     assert one.small_probability == 0.0
+
+
+@pytest.mark.parametrize("large_share", [0.0, 0.5, 0.8])
+def test_small_packets_have_used_up_their_first_list_where_the_backlog_is_long(large_share):
+    """The backlog of a reflected diffusion is exponential; VMS2 has half of the small packets' blocks."""
+    load, small, variability = 0.9, 400.0, 30.0
+    one = list_overflow(
+        load=load, large_share=large_share, large_blocks=1e6, small_blocks=small, variability=variability
+    )
+    used_up = small / 2 / (1 - large_share)  # of both classes, in proportion to what they offer
+    assert_allclose(one.small_empty_probability, np.exp(-used_up * 2 * (1 - load) / variability), rtol=1e-12)

@@ -12,6 +12,8 @@ import pytest
 import qmodels as qm
 from qmodels.noc import fixed_point, interleaved
 from qmodels.numerics import kernels
+from qmodels.packet_processor import balance, lone_packet, meeting
+from qmodels.packet_processor.bounds import operating
 from qmodels.packet_processor.following import recursion
 
 TOY = """
@@ -25,9 +27,11 @@ def total(x):
         found += twice(x[k])
     return found
 
+FACTOR = 2
+
 @part
 def twice(x):
-    return 2 * x
+    return FACTOR * x
 """
 
 
@@ -98,6 +102,20 @@ def test_packets_followed_wait_the_same(monkeypatch):
     same_to_the_last_bit(kernel, calls)
 
 
+@pytest.mark.parametrize("policy", ["open", "closed"])
+def test_packet_processors_are_the_same(policy, monkeypatch):
+    pairs = (balance, "settle"), (meeting, "meet"), (lone_packet, "walk_all"), (operating, "least")
+    recordings = [recorded(module, name, monkeypatch) for module, name in pairs]
+    spec = qm.PacketProcessor()
+    dram = replace(spec.dram, page_policy=policy, channels=np.array([1, 4, 8]), interleaving_step=4)
+    spec = replace(spec, dram=dram, free_list=replace(spec.free_list, alloc_trial_count=3))
+    qm.solve(spec)
+    qm.bounds(spec).stages[0](spec, replace(spec, llc=replace(spec.llc, slices=spec.llc.slices + 1)))
+    for kernel, calls in recordings:
+        assert calls
+        same_to_the_last_bit(kernel, calls)
+
+
 def test_powers_by_squaring():
     for n in range(70):
         assert fixed_point._power(0.5, n) == 0.5**n
@@ -128,3 +146,18 @@ def test_what_another_process_compiles_is_not_compiled_twice_and_patience_ends(t
     monkeypatch.setattr(kernels, "PATIENCE", 0.0)
     assert total(np.arange(5.0)) == 20.0
     assert total._ready and len(total.machine.signatures) == 1
+
+
+def test_machine_code_of_another_part_or_number_is_not_used(total, monkeypatch):
+    """Numba itself looks at the file of the kernel alone, and parts may stand in other ones."""
+    x, module = np.arange(100.0), importlib.import_module(total.plain.__module__)
+    assert total(x) == 9900.0
+
+    def again() -> kernels.Kernel:
+        return kernels.Kernel(total.plain, total.soon)
+
+    assert again()._on_disk((x,))
+    monkeypatch.setattr(module, "FACTOR", 3)
+    assert not again()._on_disk((x,)) and again()(x) == 14850.0
+    monkeypatch.setattr(module, "twice", kernels.part(lambda x: x))
+    assert not again()._on_disk((x,)) and again()(x) == 4950.0

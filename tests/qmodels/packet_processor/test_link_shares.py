@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from qmodels.packet_processor.networks.blocking import FRACTIONS, blocking_factors
+from qmodels.packet_processor.networks.blocking import FRACTIONS, blocking_factors, blocking_nodes
 from qmodels.packet_processor.networks.link_shares import link_shares
 from qmodels.systems.noc.router import Router
 from qmodels.systems.noc.topology import Topology
@@ -45,14 +45,11 @@ def test_two_sources_for_one_target():
 
 def factors(noc, intensity, *, responses=False, short=0.5):
     values = np.atleast_1d(np.asarray(intensity, dtype=float))
-    return blocking_factors(
-        noc.structure,
-        channels=4,
-        responses=responses,
-        flits=(5, 1),
-        short_share=np.full(values.shape, short),
-        intensity=values,
+    rows, which, weight = blocking_nodes(
+        noc.structure, channels=4, responses=responses, flits=(5, 1), short_share=np.array([short])
     )
+    found = [[blocking_factors(rows[k], value) for k in which[:, 0]] for value in values]
+    return np.einsum("dnf,n->fd", np.array(found), weight[:, 0])
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -6,7 +6,20 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from qmodels.packet_processor.trials.walk import HORIZON, KINDS, LOADS, PACES, _walk, lookup, tables
+import qmodels as qm
+from qmodels.packet_processor.trials.walk import (
+    EXTRA,
+    FORCED,
+    HORIZON,
+    KINDS,
+    LOADS,
+    MET,
+    PACES,
+    _walk,
+    lookup,
+    tables,
+)
+from qmodels.systems.spec.fields import replace_fields
 
 
 def walked(ring: int, chunk: int, trials: int, cut: float, arc: int) -> np.ndarray:
@@ -38,23 +51,37 @@ def test_the_walk_is_that_of_the_free_list_block_by_block(
 def test_trials_help_once_they_lead_out_of_the_chunk() -> None:
     trials = (1, 2, 3, 4, 5, 8)
     table = tables(tuple((4, 4, t, 0.02) for t in trials), ((1, 0.5), (10, 0.5)), 4)
-    forced = table.visits["forced"][:, 0].reshape(len(trials), len(LOADS), len(PACES))[:, 4, 2]
+    forced = table.visits[:, 0, FORCED].reshape(len(trials), len(LOADS), len(PACES))[:, 4, 2]
     # A visit to a whole chunk is met at its first block, or where a packet begins inside it.
     assert np.all(np.diff(forced[:4]) > -0.25 * forced[0])
     assert forced[4] < 0.1 * forced[0] and forced[5] <= forced[4]
-    extra = table.visits["extra"][:, 0].reshape(len(trials), -1)
+    extra = table.visits[:, 0, EXTRA].reshape(len(trials), -1)
     assert np.all(extra[0] == 0.0) and np.all(np.diff(extra, axis=0) >= -1e-12)
 
 
 def test_with_one_trial_whatever_is_met_is_taken() -> None:
     table = tables(((4, 2, 1, 0.02), (8, 16, 1, 0.02)), ((3, 1.0),), 8)
-    assert_allclose(table.visits["forced"], table.visits["met"])
-    assert_allclose(table.starts["forced"], table.starts["met"])
+    assert_allclose(table.visits[:, :, FORCED], table.visits[:, :, MET])
+    assert_allclose(table.starts[:, FORCED], table.starts[:, MET])
 
 
 def test_a_table_is_read_exactly_at_its_points_and_is_zero_where_nothing_stays_busy() -> None:
-    table = tables(((4, 2, 3, 0.02),), ((3, 1.0),), 4).visits["forced"][:, 0]
-    row = np.zeros(2, dtype=np.int64)
-    exact = lookup(table, row, load=LOADS[[3, 5]], pace=PACES[[1, 2]])
-    assert_allclose(exact, table[0, [3 * len(PACES) + 1, 5 * len(PACES) + 2]])
-    assert lookup(table, row[:1], load=np.zeros(1), pace=np.zeros(1)) == 0.0
+    table = tables(((4, 2, 3, 0.02),), ((3, 1.0),), 4).visits[0, 0, FORCED]
+    exact = [lookup(table, LOADS[i], PACES[j], True) for i, j in ((3, 1), (5, 2))]
+    assert_allclose(exact, table[[3 * len(PACES) + 1, 5 * len(PACES) + 2]])
+    assert lookup(table, 0.0, 0.0, True) == 0.0
+
+
+@pytest.mark.parametrize("channels", [1, 2])
+def test_runs_of_one_block_with_rows_of_one_block(channels):
+    """A run that ends with every block left its ring with a probability above 1: accesses of -11 and 82.
+
+    With two channels two trials met more conflicts than one.
+    """
+    fields = {"mean_run_length": 1.0, "bank_step": 1, "alloc_trial_count": np.array([1, 2, 3, 5])}
+    solved = qm.solve(replace_fields(qm.PacketProcessor(), {**fields, "channels": channels}))
+    accesses = solved.metrics["pointer_accesses_per_allocation"]
+    assert (np.diff(accesses) > 0.0).all()
+    assert accesses[0] == 1.0
+    assert (accesses <= solved.metrics["max_pointer_accesses_per_allocation"]).all()
+    assert (np.diff(solved.metrics["write_conflict_probability"]) <= 0.0).all()
