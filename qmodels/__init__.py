@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         validate,
     )
     from qmodels.answer import Answer, load
-    from qmodels.dispatch import solve
+    from qmodels.dispatch import bounds, solve
     from qmodels.interactive import what_if
     from qmodels.systems.cache.llc_processor import LlcProcessor
     from qmodels.systems.cache.spec import CacheLevel, CacheSystem
@@ -79,6 +79,7 @@ __all__ = [
     "WorkQueues",
     "Workload",
     "cases",
+    "bounds",
     "crossbar",
     "dram",
     "laws",

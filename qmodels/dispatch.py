@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from qmodels.answer import Answer
+from qmodels.box_bounds import BoxBounds
 from qmodels.guarded import of_spec
 from qmodels.systems.spec.kind import kind_of
 
@@ -38,6 +39,45 @@ def solve(spec: Any) -> Answer:
     True
     """
     return of_spec(model_of(spec), spec)
+
+
+def bounds(spec: Any) -> BoxBounds:
+    """Return what bounds the metrics of a kind over boxes of specs, for `optimize.explore`.
+
+    Parameters
+    ----------
+    spec : dataclass
+        What the specs of all boxes have in common.
+
+    Returns
+    -------
+    BoxBounds
+        Which metrics have bounds derived from the model's formulas, over which fields, and the functions.
+
+    Raises
+    ------
+    TypeError
+        If nothing was derived for the kind of the spec.
+    ValueError
+        If it was not for this spec.
+
+    Examples
+    --------
+    The least and the most latency of processors with 1 to 8 slices:
+
+    >>> from qmodels.systems.packets.packet_processor import PacketProcessor
+    >>> from qmodels.systems.spec.fields import replace_fields
+    >>> few, many = (replace_fields(PacketProcessor(), {"llc.slices": slices}) for slices in (1, 8))
+    >>> least, most = bounds(few).stages[0](few, many)["packet_latency"]
+    >>> bool(least[0] < solve(many).packet_latency < solve(few).packet_latency < most[0])
+    True
+    """
+    kind = kind_of(spec)
+    if kind.name != "packet-processor":
+        raise TypeError(f"bounds needs a kind with bounds, the packet processor, got {kind.name!r}")
+    from qmodels.packet_processor.bounds.ends import packet_processor_bounds
+
+    return packet_processor_bounds(spec)
 
 
 def model_of(spec: Any) -> Callable[[Any], Answer]:
