@@ -1,0 +1,1 @@
+"""Search of a black box that is dear: what to simulate next, learned from a model and what was simulated."""
