@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from optimize import checks
+from optimize.analysis.inverse import several
+from optimize.analysis.model import Model
+from optimize.analysis.sized import Size, ends_of
 from optimize.search.pareto import FloatArray
-from optimize.spaces.evaluation import metric_columns
-from optimize.spaces.readings import numeric_column
 from qmodels.systems.spec.fields import get_field, replace_fields
 
 WHICH = ("smallest", "largest")
@@ -23,61 +25,20 @@ ENDLESS = 1e9
 """Relative miss that counts for an infinite one, so that what else is missed still ranks."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Size:
-    """The outcome of `size`.
-
-    Parameters
-    ----------
-    status : {"met", "unreachable"}
-        Whether a value that meets the targets was found.
-    field : str
-        The field.
-    value : int, float or None
-        The value asked for; None if unreachable.
-    spec : object
-        The spec with it, or with the best value seen if unreachable.
-    metrics : dict of str to float
-        The metrics with targets at that spec.
-    misses : float or None
-        The value nearest to the answer that misses a target: the answer is proven up to
-        between the two if the metrics are monotone. None if the end of the range is met.
-    best : int or float
-        The value of least miss; the answer itself if met.
-    monotone : bool or None
-        False if a metric turned between the values evaluated, True if all values of the range were evaluated
-        and none did; None if none did, and there are values in between that nobody looked at.
-    evaluations : int
-        Values evaluated.
-    message : str
-        What is missed by how much, where a metric turns, or which end of the range the spec
-        refuses and why; empty if all is well.
-    """
-
-    status: str
-    field: str
-    value: Any
-    spec: Any
-    metrics: dict[str, float]
-    misses: Any
-    best: Any
-    monotone: bool | None
-    evaluations: int
-    message: str = ""
-
-
 def size(
     spec: Any,
     evaluate: Callable[[Any], object],
-    field: str,
+    field: str | None = None,
     *,
-    subject_to: Mapping[str, checks.Range],
-    within: tuple[Any, Any],
+    subject_to: Mapping[str, checks.Range] | None = None,
+    within: tuple[Any, Any] | Mapping[str, tuple[Any, Any]],
     which: str = "smallest",
+    minimize: str | None = None,
+    maximize: str | None = None,
     tolerance: float = 1e-6,
     vectorized: bool = False,
 ) -> Size:
-    """Find the smallest or the largest value of a field that meets targets.
+    """Find the smallest or the largest value of a field that meets targets, or the best values of several.
 
     Parameters
     ----------
@@ -85,15 +46,18 @@ def size(
         The design.
     evaluate : callable
         Takes a spec and returns metrics, as for `optimize.search.explore`.
-    field : str
-        A whole-numbered or real field, as `optimize.find_field` takes it.
+    field : str, optional
+        A whole-numbered or real field, as `optimize.find_field` takes it; None for several.
     subject_to : mapping
         Targets ``{metric: (low, high)}``, inclusive; None leaves a side open.
     within : tuple
         The range of the field. Two ints look among whole numbers, otherwise among reals. Values
-        that the spec refuses with a ValueError are left out.
+        that the spec refuses with a ValueError are left out. Of several, continuous fields
+        ``{field: (low, high)}``.
     which : {"smallest", "largest"}
         Which end of the values that meet the targets.
+    minimize, maximize : str, optional
+        Of several fields: the metric, or one of the fields, that is to be as good as can be; one of the two.
     tolerance : float
         Width at which the bisection of a real field stops, in widths of the range.
     vectorized : bool
@@ -122,6 +86,15 @@ def size(
     miss has no other valley. Where the spec refuses an end of the range, the range ends at the
     last value that it takes, which bisection finds before any of them is evaluated.
 
+    Of several fields, a first look at points all over the ranges starts sequential quadratic programs (SLSQP
+    [1]_) with derivatives by differences from the best of them; where neighbours of the best point found are
+    better, another begins there. The answer is solved once more alone. It is the best one seen and keeps
+    all limits; that there is no better one elsewhere is not proven.
+
+    References
+    ----------
+    .. [1] D. Kraft, "A software package for sequential quadratic programming", DFVLR-FB 88-28, 1988.
+
     Examples
     --------
     >>> from dataclasses import dataclass, field
@@ -135,7 +108,31 @@ def size(
     >>> answer = size(Memory(), model, "channels", subject_to={"wait": (None, 1.5)}, within=(1, 64))
     >>> answer.value, answer.misses, answer.metrics, answer.evaluations
     (14, 13, {'wait': 1.3333333333333333}, 12)
+
+    The cheapest capacities of two links with a mean delay of 1, one of them four times as dear:
+
+    >>> @dataclass(frozen=True)
+    ... class Path:
+    ...     first: float = 10.0
+    ...     second: float = 10.0
+    >>> def delay(path):
+    ...     delay = 1 / (path.first - 1) + 1 / (path.second - 1)
+    ...     return {"delay": delay, "cost": path.first + 4 * path.second}
+    >>> best = size(Path(), delay, within={"first": (2.0, 20.0), "second": (2.0, 20.0)}, minimize="cost",
+    ...             subject_to={"delay": (None, 1.0)}, vectorized=True)
+    >>> {name: round(value, 4) for name, value in best.value.items()}, best.binding
+    ({'first': 4.0, 'second': 2.5}, ('delay <= 1',))
     """
+    if isinstance(within, Mapping):
+        if not within or field is not None or (minimize is None) == (maximize is None):
+            raise ValueError(
+                "size of several fields needs within={field: (low, high)}, no field, and minimize or"
+                f" maximize, got {field=}, {minimize=}, {maximize=}"
+            )
+        model = partial(Model, spec, evaluate, vectorized=vectorized)
+        return several(model, within, minimize or maximize or "", 1.0 if minimize else -1.0, subject_to)
+    if field is None or minimize or maximize:
+        raise ValueError("size of one field needs its name, and neither minimize nor maximize")
     ranges = checks.ranges("subject_to", subject_to)
     if not any(side is not None for sides in ranges.values() for side in sides):
         raise ValueError("subject_to must have at least one target, got none")
@@ -152,17 +149,6 @@ def size(
         vectorized=vectorized,
     )
     return search.run()
-
-
-def _range(within: tuple[Any, Any]) -> tuple[Any, Any]:
-    try:
-        low, high = within
-        good = -np.inf < low <= high < np.inf
-    except (TypeError, ValueError):
-        good = False
-    if not good:
-        raise ValueError(f"within must be a pair (low, high) of finite numbers, low <= high, got {within!r}")
-    return low, high
 
 
 @dataclass(kw_only=True, eq=False)
@@ -184,7 +170,7 @@ class _Search:
 
     def __post_init__(self) -> None:
         checks.share("tolerance", self.tolerance)
-        self.low, self.high = _range(self.within)
+        self.low, self.high = ends_of(self.within)
         self.whole = all(isinstance(end, (int, np.integer)) for end in self.within)
         self.width = 1 if self.whole else self.tolerance * (self.high - self.low)
 
@@ -244,24 +230,14 @@ class _Search:
     def _look(self, values: FloatArray) -> bool:
         """Evaluate values that are new; return whether there was one."""
         new = [value for value in values.tolist() if value not in self.metrics and self._takes(value)]
-        if self.vectorized and new:
-            spec = replace_fields(self.spec, {self.name: np.array(new)})
-            columns = metric_columns(self.evaluate(spec), len(new))
-            rows = {name: numeric_column(columns, name).tolist() for name in self.ranges}
-        else:
-            rows = {name: [] for name in self.ranges}
-            for value in new:
-                columns = metric_columns(self.evaluate(replace_fields(self.spec, {self.name: value})))
-                for name in self.ranges:
-                    rows[name].append(float(numeric_column(columns, name)[0]))
-        for k, value in enumerate(new):
-            metrics = {name: column[k] for name, column in rows.items()}
-            for name, metric in metrics.items():
-                if metric != metric:
-                    raise ValueError(f"evaluate returned NaN for {name!r} at {self.name}={value!r}")
-            self.metrics[value] = metrics
-            self.missed[value] = sum(min(self._miss(*one), ENDLESS) for one in metrics.items())
+        for value, row in zip(new, self._solved(new).tolist() if new else (), strict=True):
+            self.metrics[value] = dict(zip(self.ranges, row, strict=True))
+            self.missed[value] = sum(min(self._miss(*one), ENDLESS) for one in self.metrics[value].items())
         return bool(new)
+
+    def _solved(self, new: list[Any]) -> FloatArray:
+        model = Model(self.spec, self.evaluate, list(self.ranges), vectorized=self.vectorized)
+        return model.refuse_nan(model({self.name: new}), {self.name: new})
 
     def _miss(self, name: str, metric: float) -> float:
         low, high = self.ranges[name]

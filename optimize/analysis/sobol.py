@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from optimize import checks
+from optimize.analysis.model import Model
 from optimize.search.pareto import FloatArray
-from optimize.spaces.evaluation import metric_columns
-from optimize.spaces.readings import metric_at, numeric_column, words
-from qmodels.systems.spec.fields import find_field, replace_fields
+from optimize.spaces.readings import words
+from qmodels.systems.spec.fields import find_field
 
 RESAMPLES = 1000
 """Resamples of the bootstrap."""
@@ -197,17 +197,10 @@ def _at_points(
 ) -> FloatArray:
     """Return the metric at points of the unit cube, finite."""
     columns = {field: _quantiles(field, ranges[field], u) for field, u in zip(ranges, unit.T, strict=True)}
-    if vectorized:
-        for field, column in columns.items():
-            if not isinstance(column, np.ndarray):
-                raise ValueError(f"{field} must have numbers to choose from for a vectorized model")
-        table = metric_columns(evaluate(replace_fields(spec, columns)), len(unit))
-        values = numeric_column(table, metric)
-    else:
-        each = [
-            dict(zip(columns, point, strict=True)) for point in zip(*map(list, columns.values()), strict=True)
-        ]
-        values = np.array([metric_at(evaluate(replace_fields(spec, one)), metric, one) for one in each])
+    for field, column in columns.items():
+        if vectorized and not isinstance(column, np.ndarray):
+            raise ValueError(f"{field} must have numbers to choose from for a vectorized model")
+    values = Model(spec, evaluate, [metric], vectorized=vectorized)(columns)[:, 0]
     if not np.isfinite(values).all():
         k = int((~np.isfinite(values)).argmax())
         point = words({field: column[k] for field, column in columns.items()})

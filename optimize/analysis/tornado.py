@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from optimize.spaces.readings import metric_at
-from qmodels.systems.spec.fields import replace_fields
+from optimize.analysis.model import Model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,16 +146,13 @@ def tornado(
     """
     if not ranges:
         raise ValueError("ranges must have at least one field, got none")
+    model = Model(spec, evaluate, [metric])
     bars = []
     for field, pair in ranges.items():
         if isinstance(pair, str) or len(pair) != 2:
             raise ValueError(f"ranges[{field!r}] must be a pair (low, high), got {pair!r}")
-        low, high = pair
-        ends = [
-            metric_at(evaluate(replace_fields(spec, {field: end})), metric, {field: end})
-            for end in (low, high)
-        ]
-        bars.append(Bar(field=field, low=low, high=high, at_low=ends[0], at_high=ends[1]))
-    base = metric_at(evaluate(spec), metric, {})
+        at_low, at_high = model.refuse_nan(model({field: pair}), {field: pair})[:, 0].tolist()
+        bars.append(Bar(field=field, low=pair[0], high=pair[1], at_low=at_low, at_high=at_high))
+    base = float(model.refuse_nan(model({}), {})[0, 0])
     bars.sort(key=lambda bar: -bar.swing)
     return Tornado(metric=metric, base=base, bars=tuple(bars))

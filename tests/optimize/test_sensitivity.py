@@ -51,9 +51,18 @@ def test_derivatives_equal_the_formula_and_errors_cover_the_difference(x, power)
     exact = {"power": power * x ** (power - 1), "queue": (1 - x) ** -2, "wave": 3 * np.cos(3 * x)}
     for entry in sensitivity(Chip(load=x), f, ["load"], metrics=["power", "queue", "wave"]):
         scale = abs(entry.derivative) + abs(entry.value)
-        assert abs(entry.derivative - exact[entry.metric]) <= 10 * entry.error + 1e-12 * scale
-        assert entry.error <= 1e-6 * scale
-        assert entry.how == "central differences"
+        assert abs(entry.derivative - exact[entry.metric]) <= entry.error <= 1e-8 * scale
+        assert entry.kind == "smooth"
+
+
+@pytest.mark.parametrize("constant", [1e6, 1e9, 1e12])
+def test_errors_cover_what_rounding_leaves_of_small_changes_of_a_large_value(constant):
+    """And no more than some tens of roundings over the widest step, 2 % of the field."""
+    for x in np.linspace(0.1, 0.9, 9).tolist():
+        model = lambda chip: {"wave": constant + np.sin(3 * chip.load)}  # noqa: E731
+        wave = only(sensitivity(Chip(load=x), model, ["load"], metrics="wave"))
+        rounding = np.spacing(constant) / (0.02 * x)
+        assert abs(wave.derivative - 3 * np.cos(3 * x)) <= wave.error <= 64 * rounding
 
 
 @pytest.mark.parametrize("at", [0.3, 1e-3, 700.0, 0.0])
@@ -72,10 +81,10 @@ def test_a_kink_has_both_slopes(at):
     expected = {"max": (0, 1), "bent": (-2 / size, 4 / size), "slight": (1 - 1e-4, 1 + 1e-4)}
     for entry in entries:
         if entry.metric == "smooth":
-            assert (entry.how, entry.slopes) == ("central differences", None)
+            assert (entry.kind, entry.slopes) == ("smooth", None)
             continue
         below, above = expected[entry.metric]
-        assert entry.how == "kink"
+        assert entry.kind == "kink"
         assert entry.slopes == pytest.approx((below, above), abs=1e-7 / size)
         assert entry.derivative == pytest.approx((below + above) / 2, abs=1e-7 / size)
         assert entry.error == pytest.approx((above - below) / 2, abs=1e-7 / size)
@@ -102,31 +111,13 @@ def saturating(chip):
 def test_whole_numbers_are_compared_with_their_neighbours():
     entries = sensitivity(Chip(), model, ["memory.banks"], metrics=["cost", "spread"])
     cost, spread = entries
-    assert (cost.derivative, cost.error, cost.elasticity, cost.how) == (2.0, 0.0, 1.0, "neighbours")
+    assert (cost.derivative, cost.error, cost.elasticity, cost.kind) == (2.0, 0.0, 1.0, "whole")
     assert (spread.derivative, spread.error, spread.slopes) == (16.0, 1.0, (15.0, 17.0))  # 49, 64, 81
     one = only(sensitivity(Chip(Memory(banks=1)), model, ["banks"], metrics="cost"))
-    assert (one.derivative, one.error, one.how) == (2.0, np.inf, "one neighbour")
+    assert (one.derivative, one.error, one.kind) == (2.0, np.inf, "whole")
     other = only(sensitivity(Chip(), model, ["banks"], metrics="spread", neighbours={"banks": (4, 16)}))
     # A parabola through 4, 8 and 16: exact, as weights follow the distances.
     assert other.derivative == 16.0
-
-
-def test_symbols_are_differentiated_exactly():
-    import sympy
-
-    load, rate = sympy.symbols("load rate")
-    expression = load / (1 - load) / rate
-    symbolic = sensitivity(
-        Chip(), model, ["load", "rate", "banks"], metrics=["wait", "cost"], symbolic={"wait": expression}
-    )
-    by_hand = sensitivity(Chip(), model, ["load", "rate", "banks"], metrics=["wait", "cost"])
-    for exact, numeric in zip(symbolic, by_hand, strict=True):
-        assert (exact.field, exact.metric) == (numeric.field, numeric.metric)
-        assert exact.value == pytest.approx(numeric.value, rel=1e-15)
-        assert exact.derivative == pytest.approx(numeric.derivative, rel=1e-9, abs=1e-12)
-        assert exact.how == ("symbolic" if exact.metric == "wait" else numeric.how)
-    alone = only(sensitivity(Chip(), None, ["load"], metrics="wait", symbolic={"wait": expression}))
-    assert alone.derivative == pytest.approx(2 / 0.7**2, rel=1e-14) and alone.error == 0
 
 
 def test_at_zero_the_elasticity_of_zero_is_undefined():
@@ -150,10 +141,17 @@ def test_at_zero_the_elasticity_of_zero_is_undefined():
             "metric 'kind' must be a number, got fast",
         ),
         (
-            lambda: sensitivity(Chip(load=1.5), saturating, ["load"], metrics="wait"),
-            "metric 'wait' must be finite, got inf at the spec",
+            lambda: sensitivity(Chip(load=np.inf), saturating, ["load"], metrics="wait"),
+            "field 'load' must be a finite number, got inf",
         ),
-        (lambda: sensitivity(Chip(), model, ["name"], metrics="wait"), "field 'name' must be a number, got"),
+        (
+            lambda: sensitivity(Chip(), lambda chip: {"x": np.nan}, ["load"], metrics="x"),
+            "evaluate returned NaN for 'x' at the spec",
+        ),
+        (
+            lambda: sensitivity(Chip(), model, ["name"], metrics="wait"),
+            "field 'name' must be a finite number, got",
+        ),
         (
             lambda: sensitivity(Chip(), model, ["load"], metrics="wait", neighbours={"banks": (4, 16)}),
             "neighbours must name fields asked for, got 'banks'",
@@ -161,18 +159,6 @@ def test_at_zero_the_elasticity_of_zero_is_undefined():
         (
             lambda: sensitivity(Chip(), model, ["banks"], metrics="wait", neighbours={"banks": (9, 16)}),
             r"neighbours\['banks'\] must be below and above 8, got \(9, 16\)",
-        ),
-        (
-            lambda: sensitivity(
-                Chip(), lambda chip: {"x": {8: 1.0}.get(chip.memory.banks, np.inf)}, ["banks"], metrics="x"
-            ),
-            "field 'banks' has no neighbour: neither 7 nor 9 can be evaluated",
-        ),
-        (
-            lambda: sensitivity(
-                Chip(), lambda chip: {"x": {0.3: 1.0}.get(chip.load, np.inf)}, ["load"], metrics="x"
-            ),
-            "field 'load' cannot be varied around 0.3: no two steps can be evaluated",
         ),
     ],
 )

@@ -101,6 +101,15 @@ def test_a_narrow_window_inside_the_range_is_found():
     assert (answer.value, answer.metrics) == (237, {"cost": 711.0})
 
 
+def test_a_narrow_window_of_a_real_field_is_found():
+    """A millionth wide, where the wait falls from infinity to almost nothing."""
+    window = (1.5, 1.500001)
+    answer = size(Memory(), model, "rate", subject_to={"wait": window}, within=(0.01, 20.0), tolerance=1e-9)
+    assert answer.status == "met"
+    assert window[0] <= answer.metrics["wait"] <= window[1]
+    assert answer.value == pytest.approx(0.5 / 0.6, rel=1e-6)
+
+
 def test_unreachable_says_the_best_value_and_by_how_much():
     answer = size(Memory(), model, "channels", subject_to={"wait": (None, 0.1)}, within=(1, 64))
     assert (answer.status, answer.value, answer.best) == ("unreachable", None, 64)

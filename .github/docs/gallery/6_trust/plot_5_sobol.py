@@ -2,7 +2,7 @@
 What explains the spread
 ========================
 
-Sobol indices: the part of the variance of the latency that a field explains alone, and with all it meets.
+Sobol indices: the part of the variance of the wait that a field explains alone, and with all it meets.
 """
 
 import matplotlib.pyplot as plt
@@ -12,17 +12,15 @@ import qmodels as qm
 from qmodels.optimize import sobol
 
 found = sobol(
-    qm.PacketProcessor(),
+    qm.LlcProcessor(),
     qm.solve,
     {
-        "workload.offered_gbps": (10.0, 60.0),
-        "noc.clock_ghz": (0.8, 1.6),
-        "dram.access_cycles": (10.0, 30.0),
-        "free_list.clock_ghz": (0.8, 1.6),
+        "load": (0.3, 0.8),
+        "llc_rate": (5.0, 20.0),
+        "popularity.exponent": (0.6, 1.0),
     },
-    metric="packet_latency",
-    samples=128,
-    vectorized=True,
+    metric="waiting_latency",
+    samples=64,
 )
 fig, ax = plt.subplots()
 at = np.arange(len(found.fields))

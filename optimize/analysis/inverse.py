@@ -1,0 +1,333 @@
+"""Inverse design: values of several continuous fields that are best among those that meet conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from optimize.analysis.differences import gradient
+from optimize.analysis.model import Model
+from optimize.analysis.sensitivity import continuous
+from optimize.analysis.sized import Size, ends_of
+from optimize.checks import Range, ranges, size_of
+from optimize.search.pareto import FloatArray
+from qmodels.systems.spec.fields import find_fields, get_field, replace_fields
+
+LOOKED_AT = 64, 16
+"""Points of the first look for each field: of a model that takes arrays, of another."""
+
+STARTS = 3
+"""Local searches."""
+
+APART = 0.2
+"""Distance of their starts, in widths of the ranges."""
+
+REACHES = 0.3, 0.03, 0.003
+"""How far local searches around the best point go: beyond a full resource, one would lose its way."""
+
+ROUNDS = 30
+"""Times that a better point is looked for, among its neighbours and by local searches, at most."""
+
+MARGIN = 1e-9
+"""By which the search keeps a limit, relative: so that its answer keeps it in spite of rounding."""
+
+BETTER = 1e-7
+"""Relative gain by which a point is better."""
+
+NEIGHBOURS = tuple(10.0**-k for k in range(1, 7))
+"""Their distances, in widths of the ranges."""
+
+CONFIRMED = 20
+"""Best points that are solved once more, until one keeps the limits alone as well."""
+
+BINDS = 1e-6
+"""Relative room of a limit, or of a range, that is none."""
+
+ITERATIONS = 60
+"""Of a local search."""
+
+DECADE = 10
+"""From this ratio of its ends on a range of positive numbers is looked at on a logarithmic scale."""
+
+
+@dataclass(kw_only=True, eq=False)
+class Program:
+    """Points of the unit cube, one axis a field, and the metrics there, which are remembered.
+
+    The goal is the first column of metrics: a metric, or the field of that name.
+    """
+
+    model: Model
+    ranges: Mapping[str, tuple[float, float]]
+    limits: Mapping[str, Range]
+    goal: str
+    sign: float  # of the goal: -1 if it is maximised
+
+    def __post_init__(self) -> None:
+        self.low, self.high = np.array(list(self.ranges.values()), dtype=float).T
+        positive = self.low > 0
+        self.log = positive & (self.high >= DECADE * np.where(positive, self.low, 1.0))
+        self.seen: dict[bytes, tuple[FloatArray, FloatArray]] = {}
+        self.slopes: dict[bytes, FloatArray] = {}
+        self.own = list(self.ranges).index(self.goal) if self.goal in self.ranges else None
+        names = [self.goal, *self.limits]
+        self.bounds = [
+            (names.index(name, 1), way, bound)
+            for name, ends in self.limits.items()
+            for way, bound in zip((-1.0, 1.0), ends, strict=True)
+            if bound is not None and way * bound < np.inf
+        ]
+
+    def values(self, x: FloatArray) -> FloatArray:
+        """Return the fields at points (rows) of the cube."""
+        x = np.clip(x, 0.0, 1.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            powers = self.low * (self.high / self.low) ** x
+        inside = np.where(self.log, powers, self.low + (self.high - self.low) * x)
+        return np.clip(inside, self.low, self.high)
+
+    def point(self, x: FloatArray) -> dict[str, float]:
+        """Return the fields at one point, by name."""
+        return dict(zip(self.ranges, self.values(x).tolist(), strict=True))
+
+    def look(self, xs: FloatArray) -> FloatArray:
+        """Return the metrics at points (rows); those that the spec refuses are NaN."""
+        fresh = [x for x in {x.tobytes(): x for x in xs}.values() if x.tobytes() not in self.seen]
+        if fresh:
+            found = self._solved(np.array(fresh), forgiving=True)
+            self.seen |= {x.tobytes(): (x, row) for x, row in zip(fresh, found, strict=True)}
+        return np.array([self.seen[x.tobytes()][1] for x in xs])
+
+    def alone(self, x: FloatArray) -> FloatArray:
+        """Return the metrics at one point, solved once more."""
+        return self._solved(x[None], forgiving=False)[0]
+
+    def _solved(self, xs: FloatArray, *, forgiving: bool) -> FloatArray:
+        values = self.values(xs)
+        columns = dict(zip(self.ranges, values.T.tolist(), strict=True))
+        found = self.model(columns, forgiving=forgiving)
+        return found if self.own is None else np.concatenate([values[:, [self.own]], found], axis=1)
+
+    def room(self, metrics: FloatArray) -> FloatArray:
+        """Return by how much metrics keep each limit, relative to it; NaN counts as infinitely bad."""
+        columns = [way * (bound - metrics[..., k]) / size_of(bound) for k, way, bound in self.bounds]
+        kept = np.stack(columns, axis=-1) if columns else np.zeros((*metrics.shape[:-1], 0))
+        return np.where(np.isnan(kept), -np.inf, kept)
+
+    def steered(self) -> list[tuple[int, float, float]]:
+        """Return the limits that a search can follow: not those of truth values."""
+        known = np.array([row for _, row in self.seen.values()])
+        return [bound for bound in self.bounds if not np.isin(known[:, bound[0]], (0.0, 1.0)).all()]
+
+    def missed(self, metrics: FloatArray) -> FloatArray:
+        """Return the sum of the relative misses, each at most 1; infinity where the goal is not known."""
+        sums = _bounded(np.maximum(-self.room(metrics), 0.0)).sum(axis=-1)
+        return np.where(np.isnan(metrics[..., 0]), np.inf, sums)
+
+    def ranked(self) -> list[tuple[float, float, FloatArray, FloatArray]]:
+        """Return what was seen, the best first: miss, goal, point, metrics."""
+        rows = [(float(self.missed(m)), self.sign * float(m[0]), x, m) for x, m in self.seen.values()]
+        return sorted((row for row in rows if row[0] < np.inf), key=lambda row: row[:2])
+
+    def starts(self) -> list[FloatArray]:
+        """Return the best points seen that are apart."""
+        found: list[FloatArray] = []
+        for _, _, x, _ in self.ranked():
+            if all(np.abs(x - other).max() > APART for other in found):
+                found.append(x)
+        return found[:STARTS]
+
+    def missed_words(self, metrics: FloatArray) -> list[str]:
+        """Return which limits are missed, and by how much."""
+        return [
+            f"{name} is {metrics[k]:.6g}, off by {abs(metrics[k] - bound):.4g}"
+            for (k, way, bound), name in zip(self.bounds, self.bound_words, strict=True)
+            if not way * metrics[k] <= way * bound
+        ]
+
+    def binding(self, x: FloatArray, metrics: FloatArray) -> tuple[str, ...]:
+        """Return the limits and ends of ranges that hold a point where it is."""
+        kept, steered = self.room(metrics), self.steered()
+        words = [
+            word
+            for bound, word, room in zip(self.bounds, self.bound_words, kept, strict=True)
+            if room < BINDS and bound in steered
+        ]
+        for k, (name, ends) in enumerate(self.ranges.items()):
+            words += [f"{name} = {ends[end]:g}" for end in (0, 1) if abs(x[k] - end) < BINDS]
+        return tuple(words)
+
+    @property
+    def bound_words(self) -> list[str]:
+        """Every limit in words."""
+        names = [self.goal, *self.limits]
+        return [f"{names[k]} {'<=' if way > 0 else '>='} {bound:g}" for k, way, bound in self.bounds]
+
+    def derivatives(self, x: FloatArray) -> FloatArray:
+        """Return the derivatives of the metrics (columns) by the axes of the cube (rows)."""
+        if x.tobytes() in self.slopes:
+            return self.slopes[x.tobytes()]
+        widths = self.high - self.low
+        point = self.point(x)
+        values = np.array(list(point.values()))
+        stretch = np.where(self.log, values * np.log(self.high / np.where(self.log, self.low, 1.0)), widths)
+        scale = dict(zip(point, np.where(self.log, values, widths).tolist(), strict=True))
+        slopes = gradient(self.model, point, scale)[1]
+        if self.own is not None:
+            slopes = np.concatenate([np.eye(len(point))[:, [self.own]], slopes], axis=1)
+        self.slopes[x.tobytes()] = slopes * stretch[:, None]
+        return self.slopes[x.tobytes()]
+
+
+def several(
+    made: Callable[..., Model],
+    within: Mapping[str, tuple[Any, Any]],
+    goal: str,
+    sign: float,
+    subject_to: Mapping[str, Range] | None,
+) -> Size:
+    """Return the best values of several fields, solved once more."""
+    limits = ranges("subject_to", subject_to)
+    if goal in within and not limits:
+        raise ValueError(f"subject_to must have at least one target where the goal is a field, got {goal!r}")
+    names = [goal, *limits]
+    model = made([name for k, name in enumerate(names) if k or goal not in within])
+    spec = model.spec
+    box = {name: ends_of(ends) for name, ends in within.items()}
+    for name, path in find_fields(spec, box).items():
+        value = get_field(spec, path)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not continuous(spec, path):
+            raise ValueError(
+                f"within must name fields that take any number, got {name} = {value!r}; see explore"
+            )
+        if box[name][0] == box[name][1]:
+            raise ValueError(f"within[{name!r}] must have low < high, got {within[name]!r}")
+    program = Program(model=model, ranges=box, limits=limits, goal=goal, sign=sign)
+    search(program)
+    ranked = program.ranked()
+    if not ranked:
+        model({})  # says what is wrong with all of them
+        raise ValueError(f"within must hold values that the spec and the model take, got {dict(within)!r}")
+    for miss, _, x, _ in ranked[:CONFIRMED]:
+        alone = program.alone(x)
+        if miss > 0 or program.missed(alone) == 0:
+            break
+    met, value = bool(program.missed(alone) == 0), program.point(x)
+    missed = "; ".join(program.missed_words(alone))
+    return Size(
+        status="met" if met else "unreachable",
+        field=tuple(box),
+        value=value if met else None,
+        spec=replace_fields(spec, value),
+        metrics=dict(zip(names, alone.tolist(), strict=True)),
+        misses=None,
+        best=value,
+        monotone=None,
+        evaluations=model.evaluations,
+        message=""
+        if met
+        else f"no values within the ranges were found that keep the limits; nearest: {missed}",
+        binding=program.binding(x, alone) if met else (),
+    )
+
+
+def search(program: Program, *, seed: int = 0) -> None:
+    """Look all over, search locally from the best points seen, look at neighbours of what that finds.
+
+    Everything seen is kept by the program; the best of it is the answer.
+    """
+    from scipy.stats import qmc
+
+    axes = len(program.ranges)
+    count = LOOKED_AT[not all(map(program.model.many, program.ranges))] * axes
+    points = qmc.Sobol(axes, seed=seed).random(2 ** int(np.ceil(np.log2(count))))
+    program.look(np.concatenate([np.zeros((1, axes)), np.ones((1, axes)), points]))
+    if not program.ranked():
+        return
+    if program.ranked()[0][0] > 0:
+        for start in program.starts():
+            _descend(program, start, feasible=False)
+    for start in program.starts():
+        _descend(program, start)
+    rng = np.random.default_rng(seed)
+    ways = np.concatenate([np.eye(axes), -np.eye(axes)])
+    for _ in range(ROUNDS):
+        miss, goal, best, _ = program.ranked()[0]
+        around = np.concatenate([ways, rng.uniform(-1, 1, (4 * axes, axes))])
+        program.look(np.concatenate([np.clip(best + size * around, 0, 1) for size in NEIGHBOURS]))
+        for reach in REACHES:
+            _descend(program, program.ranked()[0][2], reach=reach)
+            if program.ranked()[0][:2] < (miss, goal - BETTER * abs(goal) if np.isfinite(goal) else goal):
+                break
+        else:
+            return
+
+
+def _descend(program: Program, start: FloatArray, *, feasible: bool = True, reach: float = 1.0) -> None:
+    """Search locally from a point: for the goal within the limits, or for a point that keeps them."""
+    from scipy.optimize import minimize
+
+    here = program.look(start[None])[0]
+    steered = program.steered()
+    if feasible and not np.isfinite(here[0]):
+        return  # better than all, or no direction to go
+    size = abs(here[0]) or 1.0
+    index = [program.bounds.index(bound) for bound in steered]
+
+    def change(x: FloatArray) -> float:
+        u = program.sign * (program.look(x[None])[0, 0] - here[0]) / size
+        return np.inf if np.isnan(u) else float(u)
+
+    def goal_slope(x: FloatArray) -> FloatArray:
+        return _slope(change(x)) * program.sign / size * program.derivatives(x)[:, 0]
+
+    def room(x: FloatArray) -> FloatArray:
+        return _bounded(program.room(program.look(x[None])[0])[index]) - MARGIN
+
+    def room_slope(x: FloatArray) -> FloatArray:
+        kept, slopes = program.room(program.look(x[None])[0])[index], program.derivatives(x)
+        rows = [
+            _slope(u) * -way / size_of(bound) * slopes[:, k]
+            for u, (k, way, bound) in zip(kept, steered, strict=True)
+        ]
+        return np.array(rows).reshape(-1, x.size)
+
+    box: dict[str, Any] = {
+        "bounds": np.clip([start - reach, start + reach], 0.0, 1.0).T.tolist(),
+        "method": "SLSQP",
+    }
+    options = {"ftol": 1e-14, "maxiter": ITERATIONS}
+    if feasible:
+        held = [{"type": "ineq", "fun": room, "jac": room_slope}] if steered else []
+        minimize(
+            lambda x: float(_bounded(change(x))),
+            start,
+            jac=goal_slope,
+            constraints=held,
+            options=options,
+            **box,
+        )
+    elif steered:
+        minimize(
+            lambda x: float((np.minimum(room(x), 0.0) ** 2).sum()),
+            start,
+            jac=lambda x: 2 * np.minimum(room(x), 0.0) @ room_slope(x),
+            options=options,
+            **box,
+        )
+
+
+def _bounded(u: Any) -> FloatArray:
+    """Return a number between -1 and 1 that grows with u, and is u where that is small.
+
+    Infinity is a number then, and a wait that grows like one over what is spare is nearly a straight line.
+    """
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isinf(u), np.sign(u), u / (1.0 + np.abs(u)))
+
+
+def _slope(u: float) -> float:
+    return float((1.0 + abs(u)) ** -2)

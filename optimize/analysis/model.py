@@ -1,0 +1,108 @@
+"""A model as a function of some fields of a spec, for chosen metrics, at many points at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from optimize.search.pareto import FloatArray
+from optimize.spaces.evaluation import metric_columns
+from optimize.spaces.readings import numeric_column, words
+from qmodels.systems.spec.fields import find_field, replace_paths, walk
+
+Evaluate = Callable[[Any], object]
+Columns = Mapping[str, Sequence[Any]]
+"""Fields, by full dotted path, and their values, one for each point."""
+
+REFUSED = ValueError, ZeroDivisionError
+
+
+class Model:
+    """Metrics of a spec with some fields changed; points that differ in arrays alone are solved together.
+
+    ``metrics``: those read; all numeric ones if None. ``vectorized``: whether `evaluate` broadcasts over
+    arrays in fields: then those become arrays that the spec declares so, or any if it declares none.
+    """
+
+    def __init__(
+        self, spec: Any, evaluate: Evaluate, metrics: Sequence[str] | None, *, vectorized: bool = False
+    ) -> None:
+        self.spec, self._evaluate, self.metrics = spec, evaluate, metrics
+        declared = {path for path, _, numeric in walk(spec) if numeric}
+        self._arrays = (declared or None) if vectorized else set()
+        self.evaluations = 0
+
+    def many(self, path: str) -> bool:
+        """Return whether a field becomes an array."""
+        return self._arrays is None or path in self._arrays
+
+    def __call__(self, columns: Mapping[str, Iterable[Any]], *, forgiving: bool = False) -> FloatArray:
+        """Return the metrics of points, ``{field: a value for each point}``: a row for each point.
+
+        ``forgiving``: points that the spec or the model refuses are NaN.
+        """
+        listed = {find_field(self.spec, name): list(column) for name, column in columns.items()}
+        count = len(next(iter(listed.values()), [0]))
+        single = [column for path, column in listed.items() if not self.many(path)]
+        groups: dict[Any, list[int]] = {}
+        for number in range(count):
+            alone = len(single) == len(listed)
+            key = number if alone else tuple(column[number] for column in single)
+            groups.setdefault(key, []).append(number)
+        parts: list[tuple[list[int], FloatArray]] = []
+        for numbers in groups.values():
+            if not forgiving:
+                parts.append((numbers, self._solved(listed, numbers)))
+                continue
+            taken = sum((part for part, _ in self._accepted(listed, numbers, self._changed)), [])
+            parts += self._accepted(listed, taken, self._solved)
+        found = np.full((count, len(self.metrics or ())), np.nan)
+        for numbers, values in parts:
+            found[numbers] = values
+        return found
+
+    def _accepted(
+        self, listed: Columns, numbers: list[int], made: Callable[[Columns, list[int]], Any]
+    ) -> list[tuple[list[int], Any]]:
+        """Return what is made of points, in halves where some are refused, without those."""
+        try:
+            return [(numbers, made(listed, numbers))] if numbers else []
+        except REFUSED:
+            if len(numbers) < 2:
+                return []
+            middle = len(numbers) // 2
+            halves = (numbers[:middle], numbers[middle:])
+            return [part for half in halves for part in self._accepted(listed, half, made)]
+
+    def _changed(self, listed: Columns, numbers: list[int]) -> Any:
+        """Return a spec that stands for points that differ in arrays alone."""
+        several = len(numbers) > 1
+        return replace_paths(
+            self.spec,
+            {
+                path: np.array([column[k] for k in numbers])
+                if several and self.many(path)
+                else column[numbers[0]]
+                for path, column in listed.items()
+            },
+        )
+
+    def _solved(self, listed: Columns, numbers: list[int]) -> FloatArray:
+        """Return the metrics of points that differ in arrays alone."""
+        several = len(numbers) > 1
+        spec = self._changed(listed, numbers)
+        self.evaluations += len(numbers)
+        columns = metric_columns(self._evaluate(spec), len(numbers) if several else None)
+        if self.metrics is None:
+            self.metrics = [name for name, column in columns.items() if column.dtype.kind == "f"]
+        return np.stack([numeric_column(columns, name) for name in self.metrics], axis=1)
+
+    def refuse_nan(self, found: FloatArray, columns: Columns) -> FloatArray:
+        """Return metrics that may be infinite, not NaN: an error names the point."""
+        if np.isnan(found).any():
+            row, column = np.argwhere(np.isnan(found))[0]
+            point = words({name: values[row] for name, values in columns.items()})
+            raise ValueError(f"evaluate returned NaN for {(self.metrics or [])[column]!r} at {point}")
+        return found
