@@ -2,7 +2,8 @@
 
 `Space` says which designs there are; `explore` evaluates them (all, along a search path, or those
 that bounds do not exclude) and finds the exact Pareto front; `decide` simulates where that can change
-the decision and gives every number an interval. `choose`, `exact_front` and `sum_front` combine
+the decision and gives every number an interval; `Search` asks what to simulate next where nobody lists the
+designs. `choose`, `exact_front` and `sum_front` combine
 tabulated parts under budgets; `place` and `assign` put parts on nodes;
 `sensitivity`, `tornado` and `sobol` say which field matters, `size` which value meets a target. Nothing
 here knows what a design is: specs are (nested) dataclasses, models are callables.
@@ -13,9 +14,13 @@ here knows what a design is: specs are (nested) dataclasses, models are callable
 from __future__ import annotations
 
 from optimize.analysis.sensitivity import Elasticity, sensitivity
-from optimize.analysis.sizing import Size, size
+from optimize.analysis.sized import Size
+from optimize.analysis.sizing import size
 from optimize.analysis.sobol import SobolIndices, sobol
 from optimize.analysis.tornado import Tornado, tornado
+from optimize.blackbox.domain import Between, Domain
+from optimize.blackbox.progress import Progress
+from optimize.blackbox.search import Search
 from optimize.decisions.decide import decide
 from optimize.decisions.decision import Decision, Interrupted
 from optimize.decisions.uncertain import Membership, front_membership
@@ -47,11 +52,13 @@ from qmodels.systems.spec.fields import field_paths, find_field, get_field, repl
 
 __all__ = [
     "Assignment",
+    "Between",
     "Choice",
     "Component",
     "CongestedChoice",
     "Curve",
     "Decision",
+    "Domain",
     "Elasticity",
     "ExactDesign",
     "ExactFront",
@@ -62,7 +69,9 @@ __all__ = [
     "Membership",
     "PiecewiseLinear",
     "Placement",
+    "Progress",
     "Proof",
+    "Search",
     "Size",
     "SobolIndices",
     "Space",

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 import numpy as np
+import numpy.typing as npt
 
 Range = tuple[float | None, float | None]
 """An inclusive range of a metric; None leaves a side open."""
@@ -33,6 +34,21 @@ def whole(name: str, value: object, *, least: int) -> None:
     """Refuse what is no whole number from the least on."""
     if not (isinstance(value, (int, np.integer)) and value >= least):
         raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")
+
+
+def reals(name: str, value: object) -> npt.NDArray[np.float64]:
+    """Return real numbers as floats; words, dates, complex and missing (masked) ones are refused.
+
+    >>> reals("loss", [1, 2.5])
+    array([1. , 2.5])
+    """
+    try:
+        array = np.asarray(value)
+    except ValueError:  # ragged
+        array = np.array(None)
+    if array.dtype.kind not in "biuf" or np.ma.is_masked(value):
+        raise ValueError(f"{name} must be real numbers, got {' '.join(repr(value).split())}")
+    return array.astype(float)
 
 
 def share(name: str, value: float) -> None:

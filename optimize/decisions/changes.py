@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from optimize.analysis.sizing import Size, size
+from optimize.analysis.sized import Size
+from optimize.analysis.sizing import size
 from optimize.checks import Range, size_of
 from optimize.decisions.reasons import Question
 from optimize.spaces.evaluation import metric_columns

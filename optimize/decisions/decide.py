@@ -22,6 +22,9 @@ at least as many."""
 TRIES = 8
 """Designs that are simulated beyond the limit if none of those simulated is feasible."""
 
+LAST = 2
+"""Designs that are simulated beyond a limit of time so that the one that would be chosen is simulated."""
+
 Simulate = Callable[[list[Any]], Sequence[Any]]
 
 
@@ -52,6 +55,7 @@ def decide(
     budget_seconds: float | None = 60.0,
     points: int | None = None,
     also: Iterable[int] = (),
+    after: Decision | None = None,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Decision:
@@ -60,7 +64,8 @@ def decide(
     Parameters
     ----------
     model : Exploration
-        Every design by the model.
+        Every design by the model. If it keeps the front alone, no other design is looked at, so that the
+        decision is one among the first designs of the model's distinct points.
     simulate : callable
         Takes a list of specs and returns their results in that order: metrics as for `explore`, with
         estimates that have ``best``, ``low`` and ``high``. Raised for one spec, an error makes this a
@@ -74,12 +79,14 @@ def decide(
     subject_to : mapping, optional
         The constraints of the exploration.
     budget_seconds : float, optional
-        Time for all but the first simulation, which may have to compile; 0 simulates nothing, None does not
-        limit. [s]
+        Time for all but those of `also` and the first simulation, which may have to compile; 0 simulates
+        nothing, None does not limit. [s]
     points : int, optional
         Most designs to simulate. If that alone limits, the answer depends on the seed alone.
     also : iterable of int
         Rows to simulate whatever they decide, if anything is simulated.
+    after : Decision, optional
+        A decision on the same model to go on from: what it simulated counts and is not simulated again.
     seed : int
         Of all that is drawn.
     progress : callable, optional
@@ -100,9 +107,10 @@ def decide(
     The chosen design is the knee of the front (with one objective its best). First the knee by the model
     is simulated, then batches: the knee by the corrected values, designs likely to be it, designs whose
     place on the front is open, and a third drawn from all so that the intervals hold for all. It ends when
-    the limit is reached or nothing is open and the knee is simulated. If the limit leaves the
-    knee unsimulated, the simulated point of the front that is nearest to the ideal is chosen; if no
-    simulated design is feasible, up to eight more are tried, each the knee of what is left.
+    the limit is reached or nothing is open and the knee is simulated. Beyond a limit of time up to two
+    more are simulated, each the knee by then. If the knee is still not simulated, the simulated point of the
+    front that is nearest to the ideal is chosen; if no simulated design is feasible, up to eight more are
+    tried, each the knee of what is left.
 
     Examples
     --------
@@ -125,29 +133,31 @@ def decide(
     """
     if not callable(simulate):
         raise ValueError(f"simulate must be a callable on a list of specs, got {simulate!r}")
-    if not model.complete:
-        raise ValueError("model must have every design in its table, got an exploration with keep='front'")
     if budget_seconds is not None and not 0 <= budget_seconds < math.inf:
         raise ValueError(f"budget_seconds must be finite and >= 0, got {budget_seconds!r}")
     if points is not None:
         checks.whole("points", points, least=0)
     checks.whole("seed", seed, least=0)
+    started = time.perf_counter()
     limit = _Limit(
         seconds=math.inf if budget_seconds is None else budget_seconds,
         points=math.inf if points is None else points,
-        started=time.perf_counter(),
+        started=started,
     )
     state = State(model, stated, bounded, checks.ranges("subject_to", subject_to), seed)
-    reported = _reporter(progress, limit, state)
+    if after is not None:
+        state.go_on(after)
     interrupted = False
     if limit.seconds > 0 and limit.points > 0:
         try:
-            _run(state, list(dict.fromkeys(also)), simulate)
-            _spend(state, simulate, limit, reported)
+            _run(state, [row for row in dict.fromkeys(also) if row not in state.tried], simulate)
+            limit = replace(limit, started=time.perf_counter())
+            _spend(state, simulate, limit, _reporter(progress, limit, state))
         except KeyboardInterrupt:
             interrupted = True
+    spent = time.perf_counter() - started + (after.seconds if after else 0.0)
     return state.conclude(
-        budget=limit.seconds, seconds=time.perf_counter() - limit.started, interrupted=interrupted
+        budget=after.budget if after else limit.seconds, seconds=spent, interrupted=interrupted
     )
 
 
@@ -183,9 +193,11 @@ def _spend(state: State, simulate: Simulate, limit: _Limit, report: Callable[[],
             limit = replace(limit, started=time.perf_counter())
             continue
         batch = max(FIRST, len(state.tried) // 2)
-    for _ in range(TRIES):
+    for tried in range(TRIES):
         best = state.best
-        if best is None or state.simulated_feasible or best in state.failed:
+        if best is None or best in state.tried:
+            break
+        if state.simulated_feasible and (tried >= LAST or math.isinf(limit.seconds)):
             break
         _run(state, [best], simulate)
         report()

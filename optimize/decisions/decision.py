@@ -99,8 +99,9 @@ class Decision:
 
     def __str__(self) -> str:
         total, done = len(self.feasible), len(self.simulated)
+        kept = "" if self.model.complete else " of its front alone"
         lines = [
-            f"{total} designs by the model, {done} simulated in {self.seconds:.0f} s"
+            f"{total} designs by the model{kept}, {done} simulated in {self.seconds:.0f} s"
             + (", interrupted" if self.interrupted else ""),
             f"front: {len(self.front)} designs, "
             + ("settled" if self.settled else f"open: {len(self.open)} more could enter it"),

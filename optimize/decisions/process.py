@@ -18,6 +18,7 @@ STEADY = 1.0
 LENGTH, LENGTH_SPREAD = 2.5, 0.8
 NOISE, NOISE_SPREAD = 0.15, 1.2
 SCALE_SPREAD = 0.8
+TREND, TREND_SPREAD = 0.5, 1.2
 """Where the search for length scales (of standardised features), for noise and for the scale (both relative
 to the scale given) starts, and how far in log units it may go at one standard deviation."""
 
@@ -43,10 +44,14 @@ class Process:
     # scale, noise: standard deviations of the varying part of the function and of a target about it.
     scale: float
     noise: float
+    # own: known variance of each target, beside the noise; evidence: logarithm of the posterior density.
+    own: FloatArray | float = 0.0
+    evidence: float = 0.0
+    trend: float = 0.0  # standard deviation of a part linear and quadratic in every feature; 0: none
 
     @cached_property
     def _inverse(self) -> FloatArray:
-        covariance = self._kernel(self.points) + self.noise**2 * np.eye(len(self.points))
+        covariance = self._kernel(self.points) + np.eye(len(self.points)) * (self.noise**2 + self.own)
         return np.asarray(np.linalg.inv(covariance))
 
     @cached_property
@@ -55,7 +60,10 @@ class Process:
 
     def _kernel(self, rows: FloatArray) -> FloatArray:
         smooth = np.exp(-0.5 * _distances(rows, self.points, self.lengths))
-        return np.asarray(self.scale**2 * (STEADY + smooth))
+        kernel = self.scale**2 * (STEADY + smooth)
+        if self.trend:
+            kernel += self.trend**2 * basis(rows) @ basis(self.points).T
+        return np.asarray(kernel)
 
     def predict(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the prediction of rows and its standard deviation, the noise included."""
@@ -67,6 +75,8 @@ class Process:
         kernel = self._kernel(rows)
         known = ((kernel @ self._inverse) * kernel).sum(axis=1)
         variance = self.scale**2 * (STEADY + 1) - known
+        if self.trend:
+            variance += self.trend**2 * (basis(rows) ** 2).sum(axis=1)
         return kernel @ self._alpha, np.sqrt(np.maximum(variance, 0.0) + self.noise**2)
 
 
@@ -76,38 +86,78 @@ def _distances(rows: FloatArray, points: FloatArray, lengths: FloatArray) -> Flo
     return np.maximum(squares, 0.0)
 
 
-def fit(points: FloatArray, residual: FloatArray, scale: float, start: Process | None = None) -> Process:
+def basis(rows: FloatArray) -> FloatArray:
+    """Return the features and their squares, which the trend is linear in."""
+    return np.column_stack([rows, rows**2 - 1]) / np.sqrt(max(rows.shape[1], 1))
+
+
+def fit(
+    points: FloatArray,
+    residual: FloatArray,
+    scale: float,
+    start: Process | None = None,
+    own: FloatArray | float = 0.0,
+    length: tuple[float, float] = (LENGTH, LENGTH_SPREAD),
+    trend: bool = False,
+) -> Process:
     """Return the process of the most probable length scales, scale and noise (maximum a posteriori).
 
-    ``scale``: expected standard deviation of the residual, to begin with; ``start``: where the search begins.
+    ``scale``: expected standard deviation of the residual, to begin with; ``start``: where the search begins;
+    ``own``: known variance of each target; ``length``: what is expected of the length scales;
+    ``trend``: whether a part linear and quadratic in every feature is allowed for.
     """
     from scipy.optimize import minimize
 
     features = points.shape[1]
-    centre = np.log(np.r_[np.full(features, LENGTH), scale, NOISE * scale])
-    spread = np.r_[np.full(features, LENGTH_SPREAD), SCALE_SPREAD, NOISE_SPREAD]
-    begin = centre if start is None else np.log(np.r_[start.lengths, start.scale, start.noise])
+    centre = np.log(np.r_[np.full(features, length[0]), scale, NOISE * scale])
+    spread = np.r_[np.full(features, length[1]), SCALE_SPREAD, NOISE_SPREAD]
+    if trend:
+        centre, spread = np.r_[centre, np.log(TREND * scale)], np.r_[spread, TREND_SPREAD]
+    begin = (
+        centre
+        if start is None
+        else np.log(np.r_[start.lengths, start.scale, start.noise, [start.trend] * trend])
+    )
+    evidence = 0.0
     if len(points) >= 3:
         squares = (points[:, None, :] - points) ** 2
+        tilt = basis(points) @ basis(points).T if trend else None
         found = minimize(
-            _loss, begin, args=(squares, residual, centre, spread), jac=True, method="L-BFGS-B",
+            _loss, begin, args=(squares, tilt, residual, centre, spread, own), jac=True, method="L-BFGS-B",
             bounds=[(c - 4 * s, c + 4 * s) for c, s in zip(centre, spread, strict=True)],
             options={"maxiter": 60},
         )  # fmt: skip
-        begin = found.x
+        begin, evidence = found.x, -float(found.fun)
     values = np.exp(begin)
-    lengths, scale, noise = values[:-2], float(values[-2]), float(values[-1])
-    return Process(points=points, residual=residual, lengths=lengths, scale=scale, noise=noise)
+    lengths, (scale, noise) = values[:features], map(float, values[features : features + 2])
+    return Process(
+        points=points,
+        residual=residual,
+        lengths=lengths,
+        scale=scale,
+        noise=noise,
+        own=own,
+        evidence=evidence,
+        trend=float(values[-1]) if trend else 0.0,
+    )
 
 
 def _loss(
-    theta: FloatArray, squares: FloatArray, residual: FloatArray, centre: FloatArray, spread: FloatArray
+    theta: FloatArray,
+    squares: FloatArray,
+    tilt: FloatArray | None,
+    residual: FloatArray,
+    centre: FloatArray,
+    spread: FloatArray,
+    own: FloatArray | float,
 ) -> tuple[float, FloatArray]:
     """Return the negative logarithm of the posterior of the parameters' logarithms, and its gradient."""
-    lengths, scale, noise = np.exp(theta[:-2]), np.exp(theta[-2]), np.exp(theta[-1])
+    features = squares.shape[2]
+    lengths, scale, noise = np.exp(theta[:features]), np.exp(theta[features]), np.exp(theta[features + 1])
     smooth = scale**2 * np.exp(-0.5 * squares @ lengths**-2.0)
     kernel = smooth + STEADY * scale**2
-    covariance = kernel + noise**2 * np.eye(len(residual))
+    tilted = 0.0 if tilt is None else np.exp(2 * theta[-1]) * tilt
+    covariance = kernel + tilted + np.eye(len(residual)) * (noise**2 + own)
     try:
         factor = np.linalg.cholesky(covariance)
     except np.linalg.LinAlgError:
@@ -121,5 +171,6 @@ def _loss(
         0.5 * np.tensordot(outer * smooth, squares, axes=2) * lengths**-2.0,
         np.sum(outer * kernel),
         noise**2 * np.trace(outer),
+        *([] if tilt is None else [np.sum(outer * tilted)]),
     ]
     return float(value), gradient + away / spread

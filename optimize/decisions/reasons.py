@@ -10,7 +10,7 @@ import numpy as np
 
 from optimize.checks import Range, size_of
 from optimize.decisions.decision import Decision
-from optimize.search.feasibility import least_miss, misses, objective_values
+from optimize.search.feasibility import misses, nearest_miss, objective_values
 from optimize.search.pareto import IntArray, as_costs, knee_index, nondominated
 from optimize.spaces.stability import LOAD, RESOURCE, STABLE, saturated
 
@@ -264,7 +264,7 @@ class Question:
         table = {name: column[rows] for name, column in self.decision.table.items()}
         model = self.decision.model
         costs = as_costs(objective_values(table, model.objectives), model.maximized)
-        return least_miss(table, self.subject_to, costs) or 0
+        return nearest_miss(table, self.subject_to, costs)[0]
 
     def blocking(self) -> tuple[str, ...]:
         """Return what excludes every design by itself: that none keeps up, or limited metrics."""

@@ -14,6 +14,7 @@ from optimize.decisions.decision import LEVEL, BoolArray, Decision
 from optimize.decisions.uncertain import front_membership
 from optimize.decisions.worth import Known, chances, next_rows
 from optimize.search.exploration import Exploration, conclude
+from optimize.search.feasibility import Goals
 from optimize.search.pareto import FloatArray, IntArray, ideal_distance
 from optimize.spaces.evaluation import metric_columns
 from optimize.spaces.stability import LOAD, STABLE, saturated
@@ -64,6 +65,11 @@ class State:
         self._found.update(found)
         self._correct(self._needed)
 
+    def go_on(self, before: Decision) -> None:
+        """Take what an earlier decision on the same model found."""
+        self.failed.update(before.failed)
+        self.take(before.results)
+
     def fail(self, row: int, error: Exception) -> None:
         """Note that a row could not be simulated."""
         label = self.model.space.label(int(self.model.table["design"][row]))
@@ -99,15 +105,10 @@ class State:
             table[STABLE] = self._keeps_up >= 0.5
         model = self.model
         self._now = conclude(
-            minimize=model.minimize,
-            maximize=model.maximize,
-            subject_to=self._subject_to,
-            table=table,
-            excluded=(),
+            Goals(minimize=model.minimize, maximize=model.maximize, subject_to=self._subject_to),
+            table,
             space=model.space,
             method=model.method,
-            evaluations=0,
-            restored=0,
         )
         self._ends = {
             name: tuple(table[part if name in self._needed else name].astype(float) for part in _parts(name))
@@ -268,7 +269,9 @@ class State:
             return f"{rule} by the model, not simulated"
         if chosen == best:
             return f"{rule}, which its simulation bears out"
-        return f"{rule} among the {len(self._rows)} simulated designs, as far as the budget reached"
+        count = len(self._rows)
+        among = f"the {count} simulated designs" if count > 1 else "designs simulated, this one alone"
+        return f"{rule} among {among}, as far as the budget reached"
 
 
 def _parts(name: str) -> tuple[str, str, str]:

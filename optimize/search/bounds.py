@@ -8,6 +8,7 @@ bounds the whole box.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,35 @@ BoxBound = Callable[[Columns, Columns], tuple[npt.ArrayLike, npt.ArrayLike]]
 """Takes the smallest and the largest value of every field, one entry per box; bounds a metric there."""
 
 Bounds = Mapping[str, "Mapping[str, str] | str | BoxBound"]
+
+
+class Derived(Protocol):
+    """What a model says of its metrics over boxes of specs; see `qmodels.bounds`, which returns such."""
+
+    @property
+    def derived(self) -> Sequence[str]:
+        """Metrics with bounds."""
+
+    @property
+    def spans(self) -> Sequence[str]:
+        """Dotted fields that may differ within a box; all others have one value in each."""
+
+    @property
+    def early(self) -> Sequence[str]:
+        """Those of them to be told apart first."""
+
+    @property
+    def idle(self) -> Mapping[str, Sequence[str]]:
+        """Metrics that do not depend on some of these fields at all."""
+
+    @property
+    def stages(self) -> Sequence[Callable[[Any, Any], Mapping[str, tuple[FloatArray, FloatArray]]]]:
+        """Each takes specs of the lowest and of the highest corners and returns the least and the most."""
+
+    @property
+    def assumes(self) -> str:
+        """What they hold for, in words."""
+
 
 ROUNDING = 1e-9
 """Relative difference up to which a step against a declared direction is taken for rounding."""

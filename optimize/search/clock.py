@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable
 
 SECONDS = 1.0
 """Time between two lines. [s]"""
+
+LONG = 10.0
+"""What takes less is not announced. [s]"""
 
 
 def shown_progress() -> Callable[[int, int], None]:
@@ -26,13 +30,65 @@ def shown_progress() -> Callable[[int, int], None]:
     return show
 
 
-def words(done: int, total: int, new: float, seconds: float) -> str:
-    """Return how much is done and how long the rest takes, `new` designs having taken so many seconds."""
-    text = f"{100 * done / max(total, 1):.1f} % of {total:,} designs"
-    if not new or done >= total:
-        return text
-    left = round((total - done) * seconds / new)
+def shown_left() -> Callable[[object], None]:
+    """Return what writes what a search leaves open to standard error, at most once a second."""
+    said = -SECONDS
+
+    def show(left: object) -> None:
+        nonlocal said
+        if time.monotonic() - said >= SECONDS:
+            said = time.monotonic()
+            print(left, file=sys.stderr, flush=True)
+
+    return show
+
+
+def announced(
+    show: Callable[[int, int], None], *, then: str = "", least: float = LONG
+) -> Callable[[int, int], None]:
+    """Return what says once, on a terminal, how long designs take in all; then shows what it is told.
+
+    It is told by the first that are done, a second after the begin: none is evaluated twice for it.
+    """
+    begun: list[float] = []
+    told = not sys.stderr.isatty()
+
+    def show_and_tell(done: int, total: int) -> None:
+        nonlocal told
+        now = time.monotonic()
+        begun[:] = begun or [now, done]
+        if not told and now - begun[0] >= SECONDS and done > begun[1]:
+            told, seconds = True, (total - begun[1]) * (now - begun[0]) / (done - begun[1])
+            if seconds >= least:
+                print(estimate(f"{total} designs", seconds) + then, file=sys.stderr, flush=True)
+        show(done, total)
+
+    return show_and_tell
+
+
+def estimate(designs: str, seconds: float) -> str:
+    """Return how long designs take.
+
+    >>> estimate("2700 designs", 100.2)
+    '2700 designs: at most about 1 min 41 s'
+    """
+    return f"{designs}: at most about {span(math.ceil(seconds))}"
+
+
+def span(seconds: float) -> str:
+    """Return a time in words.
+
+    >>> span(7.2), span(125), span(7265)
+    ('7 s', '2 min 5 s', '2 h 1 min')
+    """
+    left = round(seconds)
     hours, minutes, rest = left // 3600, left // 60 % 60, left % 60
     parts = [(hours, "h"), (minutes, "min"), (rest, "s")]
     first = next((k for k, (amount, _) in enumerate(parts) if amount), 2)
-    return f"{text}, {' '.join(f'{amount} {unit}' for amount, unit in parts[first : first + 2])} left"
+    return " ".join(f"{amount} {unit}" for amount, unit in parts[first : first + 2])
+
+
+def words(done: int, total: int, new: float, seconds: float) -> str:
+    """Return how much is done and how long the rest takes, `new` designs having taken so many seconds."""
+    text = f"{100 * done / max(total, 1):.1f} % of {total:,} designs"
+    return text if not new or done >= total else f"{text}, {span((total - done) * seconds / new)} left"

@@ -8,27 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from optimize.checks import Range
-from optimize.search.feasibility import Exclusion, Goals, least_miss, objective_values
+from optimize.search.feasibility import Exclusion, Goals, Objectives, objective_values
 from optimize.search.greedy import Step
-from optimize.search.pareto import (
-    FloatArray,
-    FrontComparison,
-    IntArray,
-    compare_fronts,
-    knee_index,
-    nondominated,
-)
+from optimize.search.pareto import FloatArray, FrontComparison, IntArray, compare_fronts, knee_index
 from optimize.search.proof import Proof
+from optimize.search.reduction import BoolArray, Reduction, judged
+from optimize.spaces.holes import Hole
 from optimize.spaces.numbering import Columns
 from optimize.spaces.space import Space
 from optimize.spaces.tables import save_table
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Exploration:
+class Exploration(Objectives):
     """Evaluated designs and the best of them.
 
     Rows of the table are ordered by design number. ``front``, ``knee`` and ``feasible`` refer
@@ -66,6 +59,9 @@ class Exploration:
         amounts alike.
     evaluations, restored : int
         Designs evaluated by this call, and taken from its store.
+    holes : tuple of Hole
+        Designs at which the model raised or returned NaN, by kind of error: how many, and the first with what
+        was said there. They are in no other count but the two above, and in no table.
     history : tuple of Step
         The path of a greedy or coordinate search; empty otherwise.
     proof : Proof or None
@@ -80,11 +76,8 @@ class Exploration:
 
     space: Space
     method: str
-    minimize: tuple[str, ...]
-    maximize: tuple[str, ...]
-    subject_to: dict[str, Range]
     table: Columns
-    feasible: npt.NDArray[np.bool_]
+    feasible: BoolArray
     front: IntArray
     duplicates: int
     knee: int | None
@@ -96,6 +89,7 @@ class Exploration:
     proof: Proof | None = None
     feasible_designs: int = 0
     complete: bool = True
+    holes: tuple[Hole, ...] = ()
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the designs along the first two objectives, front and knee marked; return the axes.
@@ -109,16 +103,6 @@ class Exploration:
             axes = own_axes()
         draw(self, axes)
         return axes
-
-    @property
-    def objectives(self) -> tuple[str, ...]:
-        """Names of the objectives, the minimised ones first."""
-        return self.minimize + self.maximize
-
-    @property
-    def maximized(self) -> tuple[bool, ...]:
-        """Whether an objective is maximised, in that order: the mask of the pareto functions."""
-        return (False,) * len(self.minimize) + (True,) * len(self.maximize)
 
     @property
     def values(self) -> FloatArray:
@@ -135,13 +119,26 @@ class Exploration:
         return self.space.count() - self._looked
 
     @property
+    def solved(self) -> int:
+        """Number of designs with an answer."""
+        return self._looked - sum(hole.designs for hole in self.holes)
+
+    @property
     def _looked(self) -> int:
-        return len(self.feasible) if self.complete else self.evaluations + self.restored
+        return self.evaluations + self.restored
 
     @property
     def distinct(self) -> int:
         """Number of distinct points of the front; designs that tie there count once."""
         return len(self.front) - (self.duplicates if self.complete else 0)
+
+    @property
+    def hole_lines(self) -> list[str]:
+        """The holes in words."""
+        return [
+            f"no answer at {hole.designs} designs, as {self.space.label(hole.first)}: {hole}"
+            for hole in self.holes
+        ]
 
     def compare(self, exact: Exploration) -> FrontComparison:
         """Compare the front with that of an exhaustive exploration for the same objectives.
@@ -177,7 +174,7 @@ class Exploration:
         lines = [
             f"{self.method}: {self._looked} of {self.space.size} designs"
             f" ({self.evaluations} evaluated, {self.restored} restored), {self.feasible_designs} feasible,"
-            f" {self.distinct} distinct points on the front, of {self.distinct + self.duplicates} designs"
+            f" {self.distinct} distinct points and {self.duplicates} ties on the front"
         ]
         if self.knee is not None:
             values = ", ".join(f"{name}={self.table[name][self.knee]:.6g}" for name in self.objectives)
@@ -194,46 +191,80 @@ class Exploration:
             lines.append(f"nothing is feasible: {reason}; {where}")
         if self.proof is not None:
             lines.append(str(self.proof))
+        lines += self.hole_lines
         return "\n".join(lines + [str(exclusion) for exclusion in self.excluded if exclusion.designs])
 
     __repr__ = __str__
 
 
 def conclude(
-    *,
-    minimize: tuple[str, ...],
-    maximize: tuple[str, ...],
-    subject_to: dict[str, Range],
+    goals: Goals,
     table: Columns,
-    excluded: tuple[Exclusion, ...],
+    *,
+    space: Space,
+    seen: Columns | None = None,
+    outside: tuple[int, ...] = (),
+    holes: tuple[Hole, ...] = (),
+    evaluations: int = 0,
     **facts: Any,
 ) -> Exploration:
-    """Find the front, the knee and the exclusions of a finished table; the rest goes into the answer."""
-    goals = Goals(minimize=minimize, maximize=maximize, subject_to=subject_to)
-    feasible = np.ones(len(table["design"]), dtype=bool)
-    front = np.zeros(0, dtype=np.int64)
-    duplicates, knee, closest = 0, None, None
-    if len(feasible):
-        feasible, found = goals.feasible(table)
-        excluded += goals.said(found)
-        costs = goals.costs(table)
-        candidates = np.flatnonzero(feasible)
-        front = candidates[nondominated(costs[candidates])]
-        duplicates = len(front) - len(np.unique(costs[front], axis=0))
-        nearest = knee_index(costs[front])
-        knee = None if nearest is None else int(front[nearest])
-        closest = None if feasible.any() else least_miss(table, subject_to, costs)
+    """Conclude from a table of designs, ascending; `seen` has its columns as they are compared."""
+    total, feasible, front = judged(goals, table, table if seen is None else seen, outside, holes)
+    restored = total.looked - evaluations
+    return of_kept(
+        goals, total, space=space, whole=(table, feasible, front), evaluations=evaluations,
+        restored=restored, **facts,
+    )  # fmt: skip
+
+
+def of_kept(
+    goals: Goals,
+    total: Reduction,
+    *,
+    space: Space,
+    whole: tuple[Columns, BoolArray, IntArray] | None = None,
+    **facts: Any,
+) -> Exploration:
+    """Conclude from what is kept of designs; `whole` is a table of all of them, feasible rows and the front.
+
+    Raises
+    ------
+    ValueError
+        If the model has no answer at any design.
+    """
+    if total.holes and not total.designs:
+        first = total.holes[0]
+        raise ValueError(
+            f"evaluate answers at none of {total.looked} designs: {space.label(first.first)}: {first}"
+        )
+    some = total.feasible > 0
+    if whole is None:
+        count = len(total.ties)
+        rows = np.arange(count)
+        table, feasible, front = (
+            total.table | {"ties": total.ties},
+            np.full(count, some),
+            rows[: count * some],
+        )
+    else:
+        table, feasible, front = whole
+        rows = np.searchsorted(table["design"], total.table["design"])
+    knee = knee_index(total.costs) if some else None
+    pairs = zip(space.tables, total.outside, strict=True) if total.outside else ()
+    outside = [Exclusion(constraint=name, designs=count) for name, count in pairs]
+    lost = total.rank is None or (bool(total.rank[0]) and total.alike)
     return Exploration(
-        minimize=minimize,
-        maximize=maximize,
-        subject_to=subject_to,
+        space=space,
+        **vars(goals),
         table=table,
         feasible=feasible,
+        feasible_designs=total.feasible,
         front=front,
-        duplicates=duplicates,
-        feasible_designs=int(feasible.sum()),
-        knee=knee,
-        excluded=excluded,
-        closest=closest,
+        duplicates=int(total.ties.sum()) - len(total.ties) if some else 0,
+        knee=None if knee is None else int(rows[knee]),
+        excluded=(*outside, *goals.said(total.tallies)),
+        closest=None if lost else int(rows[0]),
+        complete=whole is not None,
+        holes=total.holes,
         **facts,
     )

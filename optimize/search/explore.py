@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from optimize import checks
-from optimize.search.bounds import Bounds
-from optimize.search.clock import shown_progress
+from optimize.programs.milp import seconds_of
+from optimize.search.bounds import Bounds, Derived
+from optimize.search.clock import announced, shown_left, shown_progress
 from optimize.search.exploration import Exploration, conclude
-from optimize.search.feasibility import Exclusion, Goals
+from optimize.search.feasibility import Goals
 from optimize.search.greedy import Step
 from optimize.search.methods import Evaluator, run_branch_and_bound, run_search
 from optimize.search.proof import Proof
 from optimize.search.survey import Survey, surveyed
+from optimize.spaces.holes import holes_of
 from optimize.spaces.numbering import Designs
 from optimize.spaces.running import Plan, Runner
 from optimize.spaces.space import Space
@@ -50,7 +51,8 @@ def explore(
     order: Sequence[str] | None = None,
     weights: Sequence[Sequence[float]] | None = None,
     restarts: int = 0,
-    bounds: Bounds | None = None,
+    bounds: Bounds | Derived | None = None,
+    time_limit: float | None = None,
     seed: int = 0,
     digits: int | None = None,
     vectorized: bool | str | Sequence[str] = False,
@@ -100,6 +102,10 @@ def explore(
         of a mapping, "learn" takes the directions from samples (the front is then not proven), and
         a function bounds the metric over boxes: it takes the smallest and the largest values of all
         fields, ``{field: array}``, one entry per box, and returns arrays of lower and upper bounds.
+        Or what a model derives from its formulas (``qmodels.bounds(spec)``): then one design is found for
+        each distinct point of the front, the best regions first.
+    time_limit : float, optional
+        Seconds after which such a search ends with what it has; ``proof.gap`` says what may be missing.
     seed : int
         Of random designs: those of `restarts`, and those where branch and bound looks first.
     digits : int, optional
@@ -128,7 +134,8 @@ def explore(
     progress : callable or True, optional
         Called with (designs finished, designs in all) after every chunk; a search knows no
         total and reports what it has as both. If the front alone is kept, those that constraints exclude
-        count. True writes it to standard error, with the time left.
+        count. True writes it to standard error, with the time left. Without a callable, a terminal is told
+        how long all designs take as soon as the first are done, if that is 10 s or more.
     keep : {"all", "front"} or path
         Which designs the table has: all; or one for each distinct point of the front, with the number of
         those that tie in ``ties``: memory then does not grow with the space, and workers send no more than
@@ -148,7 +155,16 @@ def explore(
     ------
     ValueError
         For an argument that makes no sense, a metric that does not exist (with the nearest
-        names), NaN from the model (with the design), or a store that cannot be used.
+        names), a store that cannot be used, or a model without an answer anywhere.
+
+    Notes
+    -----
+    A design at which the model raises or returns NaN is passed over by the method exhaustive: a hole (see
+    `Exploration`), which a store keeps like an answer. Of designs as arrays that raise together halves are
+    tried, down to one. When the model first raises, up to 32 designs spread over the space are tried; if it
+    answers at none of them, that is the error. Other methods need every answer and raise what the model
+    raises, and all end when memory, a file or a module is missing (``MemoryError``, ``OSError``,
+    ``ImportError``): nothing finished is lost.
 
     Examples
     --------
@@ -189,16 +205,18 @@ def explore(
             f"keep must be 'all' for other methods than exhaustive and for designs, got {keep!r}"
         )
     searching = order is not None or weights is not None or bool(restarts)
-    _check_method(method, searching=searching, designs=designs, bounds=bounds)
+    _check_method(method, searching=searching, designs=designs, bounds=bounds, time_limit=time_limit)
     counts = {"chunk": (chunk, 1), "restarts": (restarts, 0), "seed": (seed, 0), "digits": (digits, 1)}
     for name, (number, least) in counts.items():
         if number is not None:
             checks.whole(name, number, least=least)
     report = shown_progress() if progress is True else progress or (lambda finished, total: None)
+    if method == "exhaustive" and not callable(progress):
+        report = announced(report)
     plan = Plan(
         space=space,
         evaluate=evaluate,
-        required=(*goals.objectives, *goals.subject_to, *(bounds or ())),
+        required=(*goals.objectives, *goals.subject_to, *(bounds if isinstance(bounds, Mapping) else ())),
         vectorized=vectorized,
         digits=digits,
     )
@@ -213,18 +231,20 @@ def explore(
                 progress=report,
             )
     history: tuple[Step, ...] = ()
-    excluded: tuple[Exclusion, ...] = ()
+    outside: tuple[int, ...] = ()
+    errors: Mapping[int, str] = {}
     proof: Proof | None = None
     with _open(store, space, identity) as opened:
         quiet = report if method == "exhaustive" else lambda finished, total: None
         runner = Runner(plan=plan, chunk=chunk, executor=executor, store=opened, progress=quiet)
         if method == "exhaustive":
-            numbers, excluded = _admitted(space, designs)
-            metrics, evaluations = runner.run(numbers)
+            admitted, outside = _admitted(space, designs)
+            (numbers, metrics, errors), evaluations = runner.found(admitted)
         else:
             evaluator = Evaluator(runner, goals, report)
             if bounds is not None:
-                proof = run_branch_and_bound(evaluator, bounds, seed)
+                watch = shown_left() if progress is True else lambda left: None
+                proof = run_branch_and_bound(evaluator, bounds, seed, time_limit=time_limit, watch=watch)
             else:
                 history = run_search(
                     evaluator,
@@ -238,21 +258,23 @@ def explore(
     table = {"design": numbers, **space.columns(numbers), **metrics}
     for name in (*goals.objectives, *goals.subject_to):
         table.setdefault(name, np.zeros(0))
-    found = conclude(
+    return conclude(
+        goals,
+        table,
+        seen=table | plan.compared(metrics),
         space=space,
         method=method,
-        **vars(goals),
-        table=table,
-        excluded=excluded,
+        outside=outside,
+        holes=holes_of(errors),
         evaluations=evaluations,
-        restored=len(numbers) - evaluations,
         history=history,
         proof=proof,
     )
-    return replace(found, table=runner.unrounded(found.table))
 
 
-def _check_method(method: str, *, searching: bool, designs: object, bounds: object) -> None:
+def _check_method(
+    method: str, *, searching: bool, designs: object, bounds: object, time_limit: float | None
+) -> None:
     """Refuse an unknown method, and arguments that belong to another one."""
     checks.choice("method", method, METHODS)
     if method not in SEARCHES and searching:
@@ -263,8 +285,12 @@ def _check_method(method: str, *, searching: bool, designs: object, bounds: obje
         raise ValueError(
             f"bounds belongs to the method branch_and_bound and is required there, got {bounds!r}"
         )
-    if bounds is not None and not isinstance(bounds, Mapping):
+    if bounds is not None and not isinstance(bounds, Mapping) and not hasattr(bounds, "stages"):
         raise ValueError(f"bounds must map metrics to what is known of them, got {bounds!r}")
+    if time_limit is not None:
+        seconds_of(time_limit)
+        if isinstance(bounds, Mapping) or bounds is None:
+            raise ValueError("time_limit belongs to branch and bound with bounds that a model derives")
 
 
 def _folder(keep: str | os.PathLike[str]) -> Path | None:
@@ -294,16 +320,14 @@ def _open(
     return ChunkStore(store, space, identity)
 
 
-def _admitted(space: Space, designs: npt.ArrayLike | None) -> tuple[Designs, tuple[Exclusion, ...]]:
+def _admitted(space: Space, designs: npt.ArrayLike | None) -> tuple[Designs, tuple[int, ...]]:
+    """Return the designs that the constraints admit, and how many each constraint excludes."""
     try:
         numbers = space.numbers(None) if designs is None else np.unique(space.numbers(designs))
     except ValueError as error:
         large = designs is None and math.prod(space.shape) < 2**63
         hint = "; keep='front' has no such limit" if large else ""
         raise ValueError(f"{error}{hint}") from None
-    allowed = np.ones(numbers.size, dtype=bool)
-    excluded = []
-    for name, bad in space.violations(numbers).items():
-        allowed &= ~bad
-        excluded.append(Exclusion(constraint=name, designs=int(bad.sum())))
-    return numbers[allowed], tuple(excluded)
+    bad = list(space.violations(numbers).values())
+    allowed = numbers[~np.logical_or.reduce(bad)] if bad else numbers
+    return allowed, tuple(int(each.sum()) for each in bad)

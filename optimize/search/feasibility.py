@@ -68,8 +68,8 @@ class Demand:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Goals:
-    """What an exploration is after: its objectives and the ranges that hold."""
+class Objectives:
+    """The names of what is wanted small and large, and the ranges that hold."""
 
     minimize: tuple[str, ...]
     maximize: tuple[str, ...]
@@ -84,6 +84,11 @@ class Goals:
     def maximized(self) -> tuple[bool, ...]:
         """Whether an objective is maximised, in that order: the mask of the pareto functions."""
         return (False,) * len(self.minimize) + (True,) * len(self.maximize)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Goals(Objectives):
+    """What an exploration is after, and what its designs are to that."""
 
     def demands(self) -> list[Demand]:
         """Return objectives and sides of ranges as what is wanted small, the objectives first."""
@@ -211,16 +216,16 @@ def _unstable(table: Columns, rows: IntArray) -> Tally:
     return _exclusion(STABLE, table["design"][rows], *measure), counts
 
 
-def ranks(table: Columns, subject_to: dict[str, Range], costs: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return in how much each row is infinitely far from being feasible, and how far it is in all else."""
+def nearest_miss(
+    table: Columns, subject_to: dict[str, Range], costs: FloatArray
+) -> tuple[int, tuple[float, float], bool]:
+    """Return the row that is nearest to being feasible, how far it is, and whether all are so far.
+
+    How far: in how much it is infinitely far, and the distance in all else.
+    """
     terms = np.stack(_shortfalls(table, subject_to))
     endless = np.isinf(terms).sum(axis=0) + np.isposinf(costs).sum(axis=1)
-    return endless, terms.sum(axis=0, where=np.isfinite(terms))
-
-
-def least_miss(table: Columns, subject_to: dict[str, Range], costs: FloatArray) -> int | None:
-    """Return the row that is nearest to being feasible; None if all are infinitely far and alike."""
-    endless, finite = ranks(table, subject_to, costs)
+    finite = terms.sum(axis=0, where=np.isfinite(terms))
     row = int(np.lexsort((finite, endless))[0])
-    alike = (endless == endless[row]).all() and (finite == finite[row]).all()
-    return None if endless[row] and alike else row
+    alike = bool((endless == endless[row]).all() and (finite == finite[row]).all())
+    return row, (float(endless[row]), float(finite[row])), alike

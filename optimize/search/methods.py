@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from optimize import checks
-from optimize.search.bounds import ROUNDING, Bounds, Directions
+from optimize.search.anytime import Anytime
+from optimize.search.bounds import ROUNDING, Bounds, Derived, Directions
 from optimize.search.branch_bound import BranchAndBound
 from optimize.search.feasibility import Goals, objective_values, violation
 from optimize.search.greedy import Step, search, simplex_weights
 from optimize.search.pareto import FloatArray
-from optimize.search.proof import Proof
+from optimize.search.proof import Left, Proof
 from optimize.spaces.evaluation import stack
 from optimize.spaces.numbering import Columns, Designs
 from optimize.spaces.running import Runner
@@ -36,7 +39,8 @@ class Evaluator:
         self._designs.append(numbers)
         self._blocks.append(metrics)
         self._progress(self._looked, self._looked)
-        return {**self.runner.plan.space.columns(numbers), **metrics}
+        plan = self.runner.plan
+        return {**plan.space.columns(numbers), **metrics, **plan.compared(metrics)}
 
     def costs(self, designs: list[int]) -> tuple[FloatArray, FloatArray]:
         """Return the costs of designs and how far they violate the constraints, for a search."""
@@ -74,20 +78,32 @@ def run_search(
     )
 
 
-def run_branch_and_bound(evaluator: Evaluator, bounds: Bounds | None, seed: int) -> Proof:
+def run_branch_and_bound(
+    evaluator: Evaluator,
+    bounds: Bounds | Derived,
+    seed: int,
+    *,
+    time_limit: float | None = None,
+    watch: Callable[[Left], None] = lambda left: None,
+) -> Proof:
     """Run a branch and bound."""
     space, demands = evaluator.runner.plan.space, evaluator.goals.demands()
     metrics = list(dict.fromkeys(demand.metric for demand in demands))
     digits = evaluator.runner.plan.digits
-    # One unit in the last digit is rounding where metrics are rounded.
-    tolerance = ROUNDING if digits is None else max(ROUNDING, 1.001 * 10.0 ** (1 - digits))
-    directions = Directions(space, metrics, bounds or {}, tolerance)
 
     def evaluate(designs: Designs) -> Columns:
         columns = evaluator.columns(designs)
         objective_values(columns, tuple(metrics))  # refuses words
         return columns
 
+    if not isinstance(bounds, Mapping):
+        limit = math.inf if time_limit is None else time_limit
+        options: dict[str, Any] = {"digits": digits, "time_limit": limit, "watch": watch, "seed": seed}
+        limited = evaluator.goals.subject_to
+        return Anytime(space, evaluate, demands=demands, bounds=bounds, limited=limited, **options).run()
+    # One unit in the last digit is rounding where metrics are rounded.
+    tolerance = ROUNDING if digits is None else max(ROUNDING, 1.001 * 10.0 ** (1 - digits))
+    directions = Directions(space, metrics, bounds, tolerance)
     finder = BranchAndBound(
         space, evaluate, demands=demands, directions=directions, limited=evaluator.goals.subject_to, seed=seed
     )

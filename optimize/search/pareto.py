@@ -264,9 +264,12 @@ def epsilon_thin(objectives: npt.ArrayLike, epsilon: float, /, *, maximize: Mask
         covers &= cost[:, None] - cost[None, :] <= allowed
     kept: list[int] = []
     open_points = np.ones(len(costs), dtype=bool)
+    covered_by, counts = np.ascontiguousarray(covers.T), covers.sum(axis=1)
     while open_points.any():
-        kept.append(int(covers[:, open_points].sum(axis=1).argmax()))
-        open_points &= ~covers[kept[-1]]
+        kept.append(int(counts.argmax()))
+        newly = np.flatnonzero(open_points & covers[kept[-1]])
+        open_points[newly] = False
+        counts -= covered_by[newly].sum(axis=0)
     return np.array(sorted(kept), dtype=np.int64)
 
 

@@ -37,6 +37,36 @@ class Violation:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Left:
+    """What a search with derived bounds leaves open at one time.
+
+    Parameters
+    ----------
+    seconds : float
+        Since its begin. [s]
+    evaluations : int
+        Designs evaluated until then.
+    boxes : int
+        Boxes of designs that may hold points of the front.
+    gap : float
+        Part of the hypervolume of the front and of these boxes' bounds that the front does not have, up
+        to the worst feasible values seen: no more can be missing. Of one objective, how far the bound is
+        from the best value, relative. 1 before there is a feasible design.
+    """
+
+    seconds: float
+    evaluations: int
+    boxes: int
+    gap: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.seconds:.1f} s: {self.evaluations:,} designs evaluated, {self.boxes:,} boxes open,"
+            f" gap {self.gap:.2%}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Proof:
     """What a branch and bound rests on, and what it did not look at.
 
@@ -57,6 +87,12 @@ class Proof:
         repeated without them.
     learned : tuple of (metric, field, direction)
         Directions relied upon that were seen on samples only.
+    left : tuple of Left
+        With bounds that the model derives: what was open from time to time, at last in the end.
+    assumes : str
+        What these bounds hold for, in words.
+    unbounded : tuple of str
+        Metrics for which nothing was derived: they may take any value.
     """
 
     proven: bool
@@ -65,8 +101,25 @@ class Proof:
     compared: int
     violations: tuple[Violation, ...]
     learned: tuple[tuple[str, str, str], ...]
+    left: tuple[Left, ...] = ()
+    assumes: str = ""
+    unbounded: tuple[str, ...] = ()
+
+    @property
+    def gap(self) -> float | None:
+        """How much of the front may be missing, see `Left`; None unless the model derives bounds."""
+        return self.left[-1].gap if self.left else None
+
+    def _derived(self) -> str:
+        words = "proven" if self.proven else f"not finished after {self.left[-1]}"
+        rests = f"by bounds derived from the model's formulas ({self.assumes})"
+        text = f"{words}, {rests}; {self.boxes} boxes bounded"
+        nothing = f"; nothing is known of {', '.join(self.unbounded)}" if self.unbounded else ""
+        return f"{text}, {self.unseen} designs not looked at{nothing}"
 
     def __str__(self) -> str:
+        if self.left:
+            return self._derived()
         words = (
             "proven if the declared bounds hold" if self.proven else "not proven: some directions are learned"
         )

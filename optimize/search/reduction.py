@@ -8,13 +8,17 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from optimize.search.feasibility import Exclusion, Goals, Tally, merged, ranks
+from optimize.search.feasibility import Exclusion, Goals, Tally, merged, nearest_miss
 from optimize.search.pareto import FloatArray, IntArray, undominated
 from optimize.spaces.chunk_store import array_text, text_array
 from optimize.spaces.evaluation import stack
+from optimize.spaces.holes import Hole, joined
 from optimize.spaces.numbering import Columns, Designs
 from optimize.spaces.space import Space
+
+BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -34,29 +38,39 @@ class Reduction:
     # How far the row that misses least is from being feasible (see `ranks`).
     rank: tuple[float, float] | None = None
     alike: bool = True  # whether all designs are so far from it
+    holes: tuple[Hole, ...] = ()  # designs without an answer, which count nowhere else
+
+    @property
+    def looked(self) -> int:
+        """How many designs were evaluated, those without an answer included."""
+        return self.designs + sum(hole.designs for hole in self.holes)
 
 
-def reduced(goals: Goals, table: Columns, seen: Columns, outside: tuple[int, ...]) -> Reduction:
-    """Return what is kept of the designs of a table; `seen` has the columns as they are compared."""
+def judged(
+    goals: Goals, table: Columns, seen: Columns, outside: tuple[int, ...] = (), holes: tuple[Hole, ...] = ()
+) -> tuple[Reduction, BoolArray, IntArray]:
+    """Return what is kept of the designs of a table, which are feasible, and the front with all that tie.
+
+    `seen` has the columns as they are compared.
+    """
+    none = np.zeros(0, dtype=np.int64)
     if not table["design"].size:
-        costs = np.zeros((0, len(goals.objectives)))
-        none = np.zeros(0, dtype=np.int64)
-        return Reduction(
-            designs=0, feasible=0, outside=outside, tallies=(), table=table, costs=costs, ties=none
-        )
+        empty = Reduction(
+            designs=0, feasible=0, outside=outside, tallies=(), table=table, ties=none, holes=holes,
+            costs=np.zeros((0, len(goals.objectives))),
+        )  # fmt: skip
+        return empty, none.astype(bool), none
     feasible, tallies = goals.feasible(seen)
-    rows, costs = np.flatnonzero(feasible), goals.costs(seen)
-    ties = np.ones(len(costs), dtype=np.int64)
+    costs = goals.costs(seen)
+    front = np.flatnonzero(feasible)
+    front = front[undominated(costs[front])]
     rank, alike = None, True
-    if rows.size:
-        rows, ties = front_of(costs, ties, table["design"], rows)
-    elif len(costs):
-        endless, finite = ranks(seen, goals.subject_to, costs)
-        rows = np.lexsort((finite, endless))[:1]
-        rank = (float(endless[rows[0]]), float(finite[rows[0]]))
-        alike = bool((endless == rank[0]).all() and (finite == rank[1]).all())
-        ties = ties[rows]
-    return Reduction(
+    if front.size:
+        rows, ties = _distinct(costs, np.ones(len(costs), dtype=np.int64), table["design"], front)
+    else:
+        row, rank, alike = nearest_miss(seen, goals.subject_to, costs)
+        rows, ties = np.array([row]), np.ones(1, dtype=np.int64)
+    kept = Reduction(
         designs=len(costs),
         feasible=int(feasible.sum()),
         outside=outside,
@@ -66,14 +80,15 @@ def reduced(goals: Goals, table: Columns, seen: Columns, outside: tuple[int, ...
         ties=ties,
         rank=rank,
         alike=alike,
+        holes=holes,
     )
+    return kept, feasible, front
 
 
-def front_of(
+def _distinct(
     costs: FloatArray, ties: IntArray, designs: Designs, rows: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Return those rows that hold the first design of each distinct point of their front, with all ties."""
-    rows = rows[undominated(costs[rows])]
+    """Return those rows of a front that hold the first design of each distinct point, with all ties."""
     rows = rows[np.lexsort((designs[rows], *costs[rows].T))]
     first = np.flatnonzero(np.r_[True, (costs[rows[1:]] != costs[rows[:-1]]).any(axis=1)])
     ties, rows = np.add.reduceat(ties[rows], first), rows[first]
@@ -95,7 +110,7 @@ def union(parts: Sequence[Reduction], space: Space) -> Reduction:
     rank, alike = None, True
     rows = np.flatnonzero(feasible)
     if rows.size:
-        rows, ties = front_of(costs, ties, designs, rows)
+        rows, ties = _distinct(costs, ties, designs, rows[undominated(costs[rows])])
     elif designs.size:
         best = min(range(len(some)), key=lambda k: (some[k].rank, designs[k]))
         rows, ties, rank = np.array([best]), ties[[best]], some[best].rank
@@ -110,6 +125,7 @@ def union(parts: Sequence[Reduction], space: Space) -> Reduction:
         ties=ties,
         rank=rank,
         alike=alike,
+        holes=joined(hole for part in parts for hole in part.holes),
     )
 
 
@@ -123,6 +139,7 @@ def to_record(one: Reduction) -> dict[str, Any]:
         "ties": array_text(one.ties),
         "rank": one.rank,
         "alike": one.alike,
+        "holes": [asdict(hole) for hole in one.holes],
     }
 
 
@@ -139,4 +156,5 @@ def from_record(record: dict[str, Any], objectives: int) -> Reduction:
         ties=text_array(record["ties"]),
         rank=None if record["rank"] is None else tuple(record["rank"]),
         alike=record["alike"],
+        holes=tuple(Hole(**hole) for hole in record.get("holes", ())),
     )

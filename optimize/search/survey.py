@@ -9,23 +9,21 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from optimize.search.exploration import Exploration
-from optimize.search.feasibility import Exclusion, Goals
-from optimize.search.pareto import knee_index
-from optimize.search.reduction import Reduction, from_record, reduced, to_record, union
+from optimize.search.exploration import Exploration, of_kept
+from optimize.search.feasibility import Goals
+from optimize.search.reduction import Reduction, from_record, judged, to_record, union
 from optimize.spaces.batches import Cuts, span
 from optimize.spaces.chunk_store import digest_of, model_text
-from optimize.spaces.evaluation import stack
-from optimize.spaces.numbering import Columns, Designs
-from optimize.spaces.running import Plan
-from optimize.spaces.space import Space
+from optimize.spaces.holes import Found, MisuseError, holes_of
+from optimize.spaces.numbering import Designs
+from optimize.spaces.running import PROBES, Plan, joined_found, spread
 from optimize.spaces.structure import cell_numbers
 from optimize.spaces.tables import needs_parquet, save_table
 from optimize.spaces.workers import results
@@ -82,11 +80,11 @@ class Survey:
     def reduce(self, k: int) -> Reduction:
         """Evaluate the designs of a box and return what is kept of them."""
         space, digits = self.plan.space, self.digits(k)
-        numbers, outside = self._designs(digits)
-        whole = numbers.size == math.prod(map(len, digits.values()))
-        columns = self._columns(numbers, digits, whole=whole)
+        admitted, outside = self._designs(digits)
+        whole = admitted.size == math.prod(map(len, digits.values()))
+        numbers, columns, errors = self._found(admitted, digits, whole=whole)
         for name in OWN & {*columns, *space.choices}:
-            raise ValueError(f"metric or field {name!r} has the name of a column that says what is kept")
+            raise MisuseError(f"metric or field {name!r} has the name of a column that says what is kept")
         seen = {"design": numbers, **columns, **self.plan.compared(columns)}
         names = [name for name in (*self.goals.objectives, *self.goals.subject_to) if name in space.choices]
         axes = [list(space.choices).index(name) for name in names]
@@ -94,7 +92,9 @@ class Survey:
         if self.folder is not None and numbers.size:
             table = {"design": numbers, **space.columns(numbers), **columns}
             save_table(table | {"feasible": self.goals.feasible(seen)[0]}, self._file(k))
-        one = reduced(self.goals, {"design": numbers, **columns}, seen, outside)
+        elif self.folder is not None and errors:
+            self._empty(k).touch()
+        one = judged(self.goals, {"design": numbers, **columns}, seen, outside, holes_of(errors))[0]
         kept = one.table["design"]
         return replace(one, table={"design": kept, **space.columns(kept), **one.table})
 
@@ -112,22 +112,27 @@ class Survey:
         assert self.folder is not None
         return self.folder / f"{k:0{len(str(len(self.cuts)))}d}.parquet"
 
+    def _empty(self, k: int) -> Path:
+        """Return the file that says that no design of a box has an answer; readers of tables pass it over."""
+        return self._file(k).with_name(f"_{k}.holes")
+
     def written(self, k: int) -> bool:
         """Tell whether the table of a box is there, if it is to be."""
-        return self.folder is None or self._file(k).exists() or not self._designs(self.digits(k))[0].size
+        if self.folder is None or self._file(k).exists() or self._empty(k).exists():
+            return True
+        return not self._designs(self.digits(k))[0].size
 
-    def _columns(self, numbers: Designs, digits: dict[str, Designs], *, whole: bool) -> Columns:
+    def _found(self, numbers: Designs, digits: dict[str, Designs], *, whole: bool) -> Found:
         plan = self.plan
         arrays = [name for name in digits if name in plan.arrays]
         if plan.vectorized == "grid" and whole and math.prod(len(digits[n]) for n in arrays) == numbers.size:
-            spec = span(plan.space, digits, numbers, arrays)
-            return plan.called(spec, tuple(len(digits[name]) for name in arrays), numbers)
-        parts = list(plan.parts(numbers, self.chunk))
-        if not parts:
-            return {}
-        order = np.argsort(np.concatenate([part for part, _ in parts]))
-        found = stack([plan.metrics(part) for part in parts], numbers[np.argsort(order)], plan.space)
-        return {name: column[order] for name, column in found.items()}
+            shape = tuple(len(digits[name]) for name in arrays)
+            spec = partial(span, plan.space, digits, numbers, arrays)
+            return plan.of_arrays(numbers, lambda: plan.called(spec(), shape, numbers))
+        found = joined_found([plan.found(part) for part in plan.parts(numbers, self.chunk)], plan)
+        order = np.argsort(found.designs)
+        columns = {name: column[order] for name, column in found.columns.items()}
+        return Found(found.designs[order], columns, found.errors)
 
     def key(self, identity: str) -> str:
         """Return what names this question in a store."""
@@ -166,7 +171,7 @@ class _Progress:
             if all(map(survey.written, np.flatnonzero(done).tolist())):
                 self.done = done.astype(bool)
                 self._parts = [from_record(record["found"], len(survey.goals.objectives))]
-                self.restored = self._parts[0].designs
+                self.restored = self._parts[0].looked
 
     def add(self, k: int, part: Reduction) -> None:
         """Take what is kept of a box."""
@@ -211,6 +216,10 @@ def surveyed(
         needs_parquet(survey.folder)
         _claim(survey.folder, "" if store is None else survey.key(identity))
     state = _Progress(survey, store, identity)
+    if not state.restored:
+        probes = space.admitted(np.unique(space.numbers(spread(range(points)))))
+        if probes.size >= min(points, PROBES // 2):  # few say nothing of the others
+            survey = replace(survey, plan=replace(survey.plan, probes=probes))
     progress(_points(state.done, points), points)
     todo = map(int, np.flatnonzero(~state.done))
     sent = survey if executor is None else replace(survey, plan=survey.plan.portable(constrained=True))
@@ -221,7 +230,15 @@ def surveyed(
                 progress(_points(state.done, points), points)
     finally:
         state.save()
-    return _concluded(space, goals, state.total(), state.restored)
+    total = state.total()
+    return of_kept(
+        goals,
+        total,
+        space=space,
+        method="exhaustive",
+        evaluations=total.looked - state.restored,
+        restored=state.restored,
+    )
 
 
 def _claim(folder: Path, key: str) -> None:
@@ -241,27 +258,3 @@ def _claim(folder: Path, key: str) -> None:
 def _points(done: npt.NDArray[np.bool_], points: int) -> int:
     """Return about how many points of a grid the finished ones of its boxes hold."""
     return int(done.sum()) * points // done.size
-
-
-def _concluded(space: Space, goals: Goals, total: Reduction, restored: int) -> Exploration:
-    front = np.arange(len(total.ties) if total.feasible else 0)
-    knee = knee_index(total.costs[front])
-    counts = zip(space.tables, total.outside, strict=True)
-    excluded = [Exclusion(constraint=name, designs=count) for name, count in counts]
-    lost = total.rank is None or (bool(total.rank[0]) and total.alike)
-    return Exploration(
-        space=space,
-        method="exhaustive",
-        **vars(goals),
-        table=total.table | {"ties": total.ties},
-        feasible=np.full(len(total.ties), total.feasible > 0),
-        feasible_designs=total.feasible,
-        front=front,
-        duplicates=int(total.ties[front].sum()) - front.size,
-        knee=knee,
-        excluded=(*excluded, *goals.said(total.tallies)),
-        closest=None if lost else 0,
-        evaluations=total.designs - restored,
-        restored=restored,
-        complete=False,
-    )

@@ -12,11 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from optimize.spaces.choices import Column
-from optimize.spaces.numbering import Columns, Designs
+from optimize.spaces.holes import Found
+from optimize.spaces.numbering import Designs
 from optimize.spaces.space import Space
 from qmodels.systems.spec.hashing import stable_text
 
 Marks = npt.NDArray[np.uint64]
+
+RAISED = "raised\n"
+"""The one column of designs without an answer: their errors. No metric is called like that."""
 
 
 class _Chunks:
@@ -70,14 +74,9 @@ class ChunkStore:
     """
 
     def __init__(self, path: str | os.PathLike[str], space: Space, identity: str) -> None:
-        if not isinstance(identity, str) or not identity:
-            raise ValueError(f"identity must be a text that names the model of a store, got {identity!r}")
         self._space = space
         self._chunks: _Chunks | None = None
-        paths = sorted(space.paths.values())
-        rest = stable_text(space.base, without=set(paths))
-        text = f"{identity}\n{paths}\n{rest}"
-        self._prefix = f"chunk:{hashlib.sha256(text.encode()).hexdigest()}"
+        self._prefix = f"chunk:{digest_of(model_text(space, identity))}"
         self._marks = [
             np.array([_mark(f"{field}={stable_text(v, path=field)}") for v in space.choices[name]], np.uint64)
             for name, field in space.paths.items()
@@ -86,8 +85,8 @@ class ChunkStore:
 
         self._records = ResultStore(path)
 
-    def restore(self, designs: Designs) -> tuple[Designs, list[Columns]]:
-        """Return which of some distinct designs are finished, and blocks of their metrics in that order.
+    def restore(self, designs: Designs) -> list[Found]:
+        """Return what is finished of some distinct designs, a block for each chunk that has some of them.
 
         Chunks are read once: what others put into the file later is not seen.
         """
@@ -96,20 +95,31 @@ class ChunkStore:
         rows, chunks, places = self._chunks.find(self._of(designs))
         order = np.argsort(chunks, kind="stable")
         parts = np.split(order, np.flatnonzero(np.diff(chunks[order])) + 1) if order.size else []
-        blocks = [
-            {name: column[places[part]] for name, column in self._chunks.columns[chunks[part[0]]].items()}
-            for part in parts
-        ]
-        return designs[rows[order]], blocks
+        blocks = []
+        for part in parts:
+            chunk, own = self._chunks.columns[chunks[part[0]]], designs[rows[part]]
+            block = {name: column[places[part]] for name, column in chunk.items()}
+            if RAISED in block:
+                errors = dict(zip(own.tolist(), block[RAISED].tolist(), strict=True))
+                blocks.append(Found(own[:0], {}, errors))
+            else:
+                blocks.append(Found(own, block, {}))
+        return blocks
 
-    def put(self, designs: Designs, columns: Columns) -> None:
-        """Commit the metrics of finished designs at once."""
-        marks = self._of(designs)
-        record = {
-            "marks": array_text(marks.reshape(-1)),
-            "columns": {name: array_text(column) for name, column in columns.items()},
-        }
-        self._records.put({f"{self._prefix}:{hashlib.sha256(marks.tobytes()).hexdigest()}": record})
+    def put(self, found: Found) -> None:
+        """Commit the metrics of finished designs at once, and so the errors at those that have none."""
+        raised = np.array(list(found.errors), dtype=np.int64)
+        for designs, columns in (
+            (found.designs, found.columns),
+            (raised, {RAISED: np.array(list(found.errors.values()), dtype=str)}),
+        ):
+            if designs.size:
+                marks = self._of(designs)
+                record = {
+                    "marks": array_text(marks.reshape(-1)),
+                    "columns": {name: array_text(column) for name, column in columns.items()},
+                }
+                self._records.put({f"{self._prefix}:{hashlib.sha256(marks.tobytes()).hexdigest()}": record})
 
     def _of(self, designs: Designs) -> Marks:
         marks = np.zeros((designs.size, 2), dtype=np.uint64)

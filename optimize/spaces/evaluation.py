@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from optimize.spaces.choices import Column
+from optimize.spaces.holes import MisuseError
 from optimize.spaces.numbering import Columns, Designs
 from optimize.spaces.space import Space
 
@@ -46,9 +47,9 @@ def metric_columns(result: object, shape: int | tuple[int, ...] | None = None) -
         if len(good) == len(arrays):
             columns.update(good)
         elif name in explicit:
-            raise ValueError(f"metric {name!r} must be a number, word or estimate{several}, got {value!r}")
+            raise MisuseError(f"metric {name!r} must be a number, word or estimate{several}, got {value!r}")
     if not columns:
-        raise ValueError(f"evaluate must return metrics, a mapping or an object with them, got {result!r}")
+        raise MisuseError(f"evaluate must return metrics, a mapping or an object with them, got {result!r}")
     return columns
 
 
@@ -61,6 +62,8 @@ def _as_column(value: object, shape: int | tuple[int, ...] | None) -> Column | N
         return None
     if array.dtype.kind in "iuf":
         array = array.astype(float)
+        if np.ma.is_masked(value):  # not known
+            array = np.ma.filled(np.ma.asarray(value).astype(float), np.nan)
     if array.dtype.kind not in "bfU":
         return None
     full = shape if isinstance(shape, tuple) else (1,) if shape is None else (shape,)
@@ -92,12 +95,12 @@ def stack(blocks: Sequence[Columns], designs: Designs, space: Space) -> Columns:
     for name, first in blocks[0].items():
         for block, start in zip(blocks, starts[:-1], strict=True):
             if name not in block or (block[name].dtype.kind == "U") != (first.dtype.kind == "U"):
-                raise ValueError(
+                raise MisuseError(
                     f"metric {name!r} is missing or of another kind at {space.label(designs[start])}"
                 )
     for block, start in zip(blocks, starts[:-1], strict=True):
         for name in block.keys() - blocks[0].keys():
-            raise ValueError(
+            raise MisuseError(
                 f"metric {name!r} of {space.label(designs[start])} is missing at {space.label(designs[0])}"
             )
     return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}

@@ -9,7 +9,6 @@ import numpy as np
 
 from optimize import checks
 from optimize.search.pareto import FloatArray
-from optimize.spaces.evaluation import metric_columns
 
 
 def numeric_column(columns: Mapping[str, Any], metric: str) -> FloatArray:
@@ -20,14 +19,6 @@ def numeric_column(columns: Mapping[str, Any], metric: str) -> FloatArray:
     if column.dtype.kind not in "bf":
         raise ValueError(f"metric {metric!r} must be a number, got {column[0]!s}")
     return np.asarray(column, dtype=float)
-
-
-def metric_at(result: object, metric: str, point: Mapping[str, Any]) -> float:
-    """Return a metric of what a model returned for one point; it may be infinite, not NaN."""
-    value = float(numeric_column(metric_columns(result), metric)[0])
-    if np.isnan(value):
-        raise ValueError(f"evaluate returned NaN for {metric!r} at {words(point)}")
-    return value
 
 
 def words(point: Mapping[str, Any]) -> str:

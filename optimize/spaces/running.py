@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from optimize.checks import nearest
 from optimize.spaces.batches import boxes
 from optimize.spaces.evaluation import metric_columns, significant, stack
+from optimize.spaces.holes import NAN, STOPS, Found, MisuseError, said
 from optimize.spaces.numbering import Columns, Designs
 from optimize.spaces.space import Space
 from optimize.spaces.workers import results, workers_of
@@ -29,19 +31,35 @@ SHARED_CHUNK = 8192
 TASKS = 4
 """Tasks of a worker, at least, so that none waits long for the others at the end."""
 
+PROBES = 32
+"""Designs that are tried, at most, when the model first raises."""
+
 Shape = int | tuple[int, ...] | None
 """How designs are handed to a model: one by one (None), as flat arrays, as a grid."""
+
+Task = tuple[Designs, Shape]
+
+
+def spread(designs: Sequence[int] | Designs) -> Designs:
+    """Return some of the designs, from the first to the last."""
+    count = len(designs)
+    few = min(PROBES, count)
+    return np.array([designs[k * (count - 1) // max(few - 1, 1)] for k in range(few)], dtype=np.int64)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plan:
-    """How designs of a space are evaluated, wherever that is; the arguments are those of `explore`."""
+    """How designs of a space are evaluated, wherever that is; the arguments are those of `explore`.
+
+    `probes` are designs spread over the space: a model that has no answer at any of them is at fault itself.
+    """
 
     space: Space
     evaluate: Callable[[Any], object]
     required: Sequence[str] = ()
     vectorized: bool | str | Sequence[str] = False
     digits: int | None = None
+    probes: Designs = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
     def arrays(self) -> tuple[str, ...]:
@@ -68,7 +86,7 @@ class Plan:
         tasks = 1 if executor is None else TASKS * workers_of(executor)
         return min(ARRAY_CHUNK, max(designs // tasks, SHARED_CHUNK))
 
-    def parts(self, designs: Designs, chunk: int) -> Iterator[tuple[Designs, Shape]]:
+    def parts(self, designs: Designs, chunk: int) -> Iterator[Task]:
         """Split ascending designs into those of one task or call, with how the model takes them."""
         if self.vectorized == "grid":
             for part, shape in boxes(self.space, designs, self.arrays, chunk):
@@ -80,47 +98,123 @@ class Plan:
                 part = group[start : start + chunk]
                 yield part, part.size if flat else None
 
-    def metrics(self, task: tuple[Designs, Shape]) -> Columns:
-        """Return the metrics of a part, checked."""
+    def metrics(self, task: Task) -> Found:
+        """Return the metrics of a part, checked; raise what the model raises."""
         part, shape = task
-        if shape is None:
-            columns = stack([self._one(int(design)) for design in part], part, self.space)
-            self.check(part, columns)
-            return columns
-        spec = (self.space.grid if isinstance(shape, tuple) else self.space.batch)(part, self.arrays)
-        return self.called(spec, shape, part)
+        columns = self._singly(part)[0] if shape is None else self.called(self._spec(task), shape, part)
+        self.check(columns)
+        for design, text in self._nan(part, columns).items():
+            raise ValueError(f"{text.split(': ', 1)[1]} at {self.space.label(design)}")
+        return Found(part, columns, {})
+
+    def found(self, task: Task) -> Found:
+        """Return the metrics, checked, of those designs of a part that have any, and errors at the others."""
+        part, shape = task
+        if shape is not None:
+            return self.of_arrays(part, lambda: self.called(self._spec(task), shape, part))
+        columns, errors = self._singly(part, passing=True)
+        return self._known(part[~np.isin(part, list(errors))], columns, errors)
+
+    def of_arrays(self, part: Designs, answer: Callable[[], Columns]) -> Found:
+        """Return what is found by a call for designs that agree in all that is no array.
+
+        If it raises, halves of them are tried, down to single designs.
+        """
+        try:
+            return self._known(part, answer(), {})
+        except STOPS:
+            raise
+        except Exception as error:
+            self._give_up_if_hopeless()
+            if part.size == 1:
+                return Found(part[:0], {}, {int(part[0]): said(error)})
+            middle = part.size // 2
+            return joined_found(
+                [self.found((half, half.size)) for half in (part[:middle], part[middle:])], self
+            )
 
     def called(self, spec: Any, shape: int | tuple[int, ...], part: Designs) -> Columns:
         """Return the metrics of a spec that stands for the designs of a part."""
         try:
-            columns = metric_columns(self.evaluate(spec), shape)
+            return metric_columns(self.evaluate(spec), shape)
         except Exception as error:
             label = self.space.label(part[0])
             error.add_note(f"while evaluating {part.size} designs as arrays, the first is {label}")
             raise
-        self.check(part, columns)
-        return columns
 
-    def _one(self, design: int) -> Columns:
-        spec = self.space.spec(design)
-        try:
-            return metric_columns(self.evaluate(spec))
-        except Exception as error:
-            error.add_note(f"while evaluating {self.space.label(design)}")
-            raise
+    def _spec(self, task: Task) -> Any:
+        part, shape = task
+        return (self.space.grid if isinstance(shape, tuple) else self.space.batch)(part, self.arrays)
 
-    def check(self, part: Designs, columns: Columns) -> None:
-        """Refuse what is no answer: a metric missing, NaN or named as a varied field."""
-        for name in self.required if part.size else ():
+    def _singly(self, part: Designs, *, passing: bool = False) -> tuple[Columns, dict[int, str]]:
+        blocks, errors = [], {}
+        for design in part.tolist():
+            try:
+                blocks.append(metric_columns(self.evaluate(self.space.spec(design))))
+            except Exception as error:
+                if not passing or isinstance(error, STOPS):
+                    error.add_note(f"while evaluating {self.space.label(design)}")
+                    raise
+                self._give_up_if_hopeless()
+                errors[design] = said(error)
+        return stack(blocks, part[~np.isin(part, list(errors))], self.space), errors
+
+    def _known(self, part: Designs, columns: Columns, errors: dict[int, str]) -> Found:
+        """Return what is found without the rows that are no numbers."""
+        if not part.size:
+            return Found(part, {}, errors)
+        self.check(columns)
+        bad = self._nan(part, columns)
+        if not bad:
+            return Found(part, columns, errors)
+        if len(bad) == part.size:
+            self._give_up_if_hopeless()
+        good = ~np.isin(part, list(bad))
+        kept = {name: column[good] for name, column in columns.items()} if good.any() else {}
+        return Found(part[good], kept, errors | bad)
+
+    @staticmethod
+    def _nan(part: Designs, columns: Columns) -> dict[int, str]:
+        found: dict[int, str] = {}
+        for name, column in columns.items():
+            if column.dtype.kind == "f":
+                for row in np.flatnonzero(np.isnan(column)).tolist():
+                    found.setdefault(int(part[row]), f"{NAN}: evaluate returned NaN for {name!r}")
+        return found
+
+    def _give_up_if_hopeless(self) -> None:
+        if self._hopeless:
+            raise MisuseError(
+                f"evaluate answers at none of {len(self.probes)} designs tried: {self._hopeless}"
+            )
+
+    @cached_property
+    def _hopeless(self) -> str:
+        """The error at the first of the probes if none of them has an answer."""
+        first = ""
+        for design in self.probes:
+            # Twice the same design: a model that takes no arrays takes no two.
+            two = self.vectorized is not False
+            part = np.repeat(design, 1 + two)
+            try:
+                self.metrics((part, part.size if two else None))
+            except STOPS:
+                raise
+            except Exception as error:
+                first = first or f"{self.space.label(design)}: {said(error)}"
+            else:
+                return ""
+        return first
+
+    def check(self, columns: Columns) -> None:
+        """Refuse what is no answer: a metric missing, or named as a varied field."""
+        for name in self.required if columns else ():
             known = [*columns, *self.space.choices]
             if name not in known:
-                raise ValueError(f"no metric {name!r}{nearest(name, known)}")
-        for name, column in columns.items():
+                raise MisuseError(f"no metric {name!r}{nearest(name, known)}")
+        for name in columns:
             if name in self.space.choices or name == "design":
-                raise ValueError(f"metric {name!r} has the name of a column that is no metric")
-            if column.dtype.kind == "f" and np.isnan(column).any():
-                design = part[int(np.isnan(column).argmax())]
-                raise ValueError(f"evaluate returned NaN for {name!r} at {self.space.label(design)}")
+                raise MisuseError(f"metric {name!r} has the name of a column that is no metric")
 
     def compared(self, columns: Columns) -> Columns:
         """Return the required metrics that are numbers, as they are compared; none without `digits`."""
@@ -128,6 +222,14 @@ class Plan:
             return {}
         names = [name for name in self.required if name in columns and columns[name].dtype.kind == "f"]
         return {name: significant(columns[name], self.digits) for name in names}
+
+
+def joined_found(parts: Sequence[Found], plan: Plan) -> Found:
+    """Return what was found of disjoint sets of designs."""
+    some = [part for part in parts if part.designs.size]
+    designs = np.concatenate([np.zeros(0, dtype=np.int64), *(part.designs for part in some)])
+    errors = {design: text for part in parts for design, text in part.errors.items()}
+    return Found(designs, stack([part.columns for part in some], designs, plan.space), errors)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -139,50 +241,38 @@ class Runner:
     executor: Executor | None = None
     store: ChunkStore | None = None
     progress: Callable[[int, int], None] = lambda finished, total: None
-    raw: list[tuple[Designs, Columns]] = field(default_factory=list)
 
     def run(self, designs: Designs) -> tuple[Columns, int]:
-        """Return the metrics of designs, in their order and as they are compared, and how many were new."""
-        plan, numbers, blocks = self.plan, [designs[:0]], []
-        if self.store is not None:
-            done, restored = self.store.restore(designs)
-            if done.size:
-                numbers.append(done)
-                columns = stack(restored, done, plan.space)
-                plan.check(done, columns)
-                blocks.append(self._compared(done, columns))
-        todo = designs[~np.isin(designs, numbers[-1])]
+        """Return the metrics of designs, in their order, and how many were new; raise what is raised."""
+        found, new = self.found(designs, Plan.metrics)
+        for design, text in found.errors.items():  # of a store
+            raise ValueError(f"evaluate has no answer at {self.plan.space.label(design)}: {text}")
+        return found.columns, new
+
+    def found(self, designs: Designs, work: Callable[[Plan, Task], Found] = Plan.found) -> tuple[Found, int]:
+        """Return what is found of designs, in their order, and how many were new."""
+        plan, blocks = self.plan, [] if self.store is None else self.store.restore(designs)
+        known = [
+            part for block in blocks for part in (block.designs, np.array(list(block.errors), dtype=np.int64))
+        ]
+        todo = designs[~np.isin(designs, np.concatenate([designs[:0], *known]))]
+        for block in blocks:
+            plan.check(block.columns)
+        if not blocks and work is Plan.found:
+            plan = replace(plan, probes=spread(todo))
         finished = designs.size - todo.size
         self.progress(finished, designs.size)
         parts = plan.parts(todo, plan.chunk(self.chunk, todo.size, self.executor))
         sent = plan if self.executor is None else plan.portable()
-        with closing(results(sent, Plan.metrics, parts, self.executor)) as found:
-            for (part, _), columns in found:
+        with closing(results(sent, work, parts, self.executor)) as new:
+            for (part, _), found in new:
                 if self.store is not None:
-                    self.store.put(part, columns)
-                numbers.append(part)
-                blocks.append(self._compared(part, columns))
+                    self.store.put(found)
+                blocks.append(found)
                 finished += part.size
                 self.progress(finished, designs.size)
-        rows = np.concatenate(numbers)
-        table = stack(blocks, rows, plan.space)
-        order = np.argsort(rows)
-        place = order[np.searchsorted(rows[order], designs)]
-        return {name: column[place] for name, column in table.items()}, todo.size
-
-    def _compared(self, part: Designs, columns: Columns) -> Columns:
-        rounded = self.plan.compared(columns)
-        if rounded:
-            self.raw.append((part, {name: columns[name] for name in rounded}))
-        return columns | rounded
-
-    def unrounded(self, table: Columns) -> Columns:
-        """Return a table of designs that ran with all metrics as the model gave them."""
-        if not self.raw or not table["design"].size:
-            return table
-        numbers = np.concatenate([designs for designs, _ in self.raw])
-        order = np.argsort(numbers, kind="stable")
-        place = order[np.searchsorted(numbers[order], table["design"])]
-        return table | {
-            name: np.concatenate([columns[name] for _, columns in self.raw])[place] for name in self.raw[0][1]
-        }
+        every = joined_found(blocks, plan)
+        order = np.argsort(every.designs)
+        rows = designs if not every.errors else designs[~np.isin(designs, list(every.errors))]
+        place = order[np.searchsorted(every.designs[order], rows)]
+        return Found(rows, {n: column[place] for n, column in every.columns.items()}, every.errors), todo.size

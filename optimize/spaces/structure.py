@@ -83,13 +83,18 @@ class Structure:
     def canonical(self, digits: Sequence[Digits]) -> list[Digits]:
         """Return digits per axis with 0 for every field that does not matter."""
         result = list(digits)
-        matters: dict[int, npt.NDArray[np.bool_]] = {}
-        for axis in self.order:
-            here = np.ones(result[axis].shape, dtype=bool)
-            for other, allowed in self.parents[axis].items():
-                here &= allowed[result[other]] & matters.get(other, np.True_)
-            matters[axis] = here
+        for axis, here in self.matters(digits).items():
             result[axis] = np.where(here, result[axis], 0)
+        return result
+
+    def matters(self, digits: Sequence[Digits]) -> dict[int, npt.NDArray[np.bool_]]:
+        """Return for every conditional axis where it matters."""
+        result: dict[int, npt.NDArray[np.bool_]] = {}
+        for axis in self.order:
+            here = np.ones(digits[axis].shape, dtype=bool)
+            for other, allowed in self.parents[axis].items():
+                here &= allowed[digits[other]] & result.get(other, np.True_)
+            result[axis] = here
         return result
 
     def cells(self, axes: Iterable[int] | None = None) -> list[Cell]:

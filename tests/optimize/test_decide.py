@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -103,6 +104,47 @@ def test_no_budget_leaves_the_model_and_says_so():
 def test_a_tiny_budget_still_simulates_the_chosen_design():
     found = run(Truth(0, 0.1), budget_seconds=1e-9)
     assert found.simulated.tolist() == [SOLVED.knee] == [found.chosen]
+
+
+class Clocked(Truth):
+    """A simulation that takes a second for each design, by a clock of its own."""
+
+    def __init__(self, monkeypatch, *arguments):
+        super().__init__(*arguments)
+        clock = SimpleNamespace(perf_counter=lambda: float(len(self.seen)))
+        monkeypatch.setattr(importlib.import_module("optimize.decisions.decide"), "time", clock)
+
+
+def test_asked_designs_and_the_first_take_no_time_of_the_others(monkeypatch):
+    asked = [row for row in range(SPACE.size) if row != SOLVED.knee][:6]
+    truth = Clocked(monkeypatch, 0, 0.1)
+    found = run(truth, also=asked, budget_seconds=2.5)
+    assert truth.seen[:6] == asked and len(truth.seen) >= 6 + 1 + 3
+    assert found.seconds == len(truth.seen)
+
+
+def test_beyond_a_limit_of_time_the_design_that_would_be_chosen_is_simulated(monkeypatch):
+    """Without it an unsimulated knee leaves whatever was simulated as the recommendation."""
+    for seed in range(20):
+        truth = Clocked(monkeypatch, seed, 0.3)
+        found = run(truth, budget_seconds=3.5, seed=seed)
+        if "as far as the budget" in found.reason:
+            assert len(truth.seen) > 6  # each of two more made another design the best
+        else:
+            assert "bears out" in found.reason
+
+
+def test_a_decision_goes_on_from_an_earlier_one():
+    before = run(Truth(0, 0.1, broken=[7]), also=[7], points=4)
+    truth = Truth(0, 0.1)
+    missing = next(row for row in range(SPACE.size) if row not in before.results and row != 7)
+    found = run(truth, after=before, also=[missing, 7], points=1)
+    assert truth.seen == [missing]
+    assert found.simulated.tolist() == [*before.simulated.tolist(), missing] and set(found.failed) == {7}
+    at_once = run(Truth(0, 0.1), also=found.simulated.tolist(), points=len(found.simulated))
+    # The likelihood is climbed from another place.
+    assert found.table["latency"] == pytest.approx(at_once.table["latency"], rel=1e-5)
+    assert found.chosen == at_once.chosen
 
 
 @given(stop=st.integers(0, 20))

@@ -125,12 +125,3 @@ def test_metrics_of_a_grid_need_its_axes():
             explore(space, lambda chip, bad=bad: {"x": bad}, minimize="x", vectorized="grid")
     result = explore(space, lambda chip: {"x": np.array([[1.0, 2, 3]])}, minimize="x", vectorized="grid")
     assert result.table["x"].tolist() == [1, 2, 3, 1, 2, 3]
-
-
-def test_nan_in_a_grid_names_its_design():
-    def broken(chip):
-        return {"x": np.where((chip.a == 2) & (chip.c == 8), np.nan, 1.0)}
-
-    with pytest.raises(ValueError) as caught:
-        explore(Space(Chip(), a=[1, 2], c=[4, 8]), broken, minimize="x", vectorized="grid")
-    assert str(caught.value) == "evaluate returned NaN for 'x' at design 3 (a=2, c=8)"

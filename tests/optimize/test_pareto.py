@@ -128,6 +128,28 @@ def test_thinning_covers_every_point(table, epsilon):
 
 
 @quick
+@given(tables(infinite=False, positive=True), st.sampled_from([0.0, 0.1, 0.5]))
+def test_each_kept_point_covers_most_of_those_left(table, epsilon):
+    values, mask = table
+    front = values[nondominated(values, maximize=mask)]
+    covered = [
+        [
+            all(
+                p - k <= epsilon * abs(k) if up else k - p <= epsilon * abs(p)
+                for k, p, up in zip(row, point, mask, strict=True)
+            )
+            for point in front
+        ]
+        for row in front
+    ]
+    left, kept = set(range(len(front))), []
+    while left:
+        kept.append(max(range(len(front)), key=lambda row: sum(covered[row][one] for one in left)))
+        left -= {one for one in left if covered[kept[-1]][one]}
+    assert epsilon_thin(front, epsilon, maximize=mask).tolist() == sorted(kept)
+
+
+@quick
 @given(tables(infinite=False, positive=True, max_points=10))
 def test_thinning_of_positive_values_is_a_factor_and_near_the_smallest(table):
     values, mask = table

@@ -20,6 +20,7 @@ from numpy.testing import assert_array_equal
 import optimize
 from optimize import Space, explore
 from optimize.spaces.chunk_store import ChunkStore
+from optimize.spaces.holes import Found
 
 
 @dataclass(frozen=True)
@@ -102,20 +103,16 @@ def test_chunks_belong_to_a_model_and_a_base_spec_and_are_found_in_another_order
 def test_a_record_per_chunk(tmp_path):
     with ChunkStore(tmp_path / "a.db", space(), "m") as store:
         designs = np.arange(40)
-        done, blocks = store.restore(designs)
-        assert done.size == 0 and blocks == []
-        store.put(designs[:30], {"x": np.arange(30.0), "word": np.array(["a"] * 30), "ok": np.arange(30) > 3})
-        store.put(
-            designs[20:40], {"x": -np.arange(20.0), "word": np.array(["b"] * 20), "ok": np.arange(20) > 3}
-        )
-        store.put(
-            designs[:2], {"x": np.arange(2.0), "word": np.array(["c"] * 2), "ok": np.array([True, True])}
-        )
+        assert store.restore(designs) == []
+        for word, part in (("a", designs[:30]), ("b", designs[20:38]), ("c", designs[:2])):
+            columns = {"x": 1.0 * part, "word": np.array([word] * part.size), "ok": part > 3}
+            store.put(Found(part, columns, {39: "KeyError: 'x'"} if word == "b" else {}))
     with ChunkStore(tmp_path / "a.db", space(), "m") as store:
-        done, blocks = store.restore(np.array([39, 5, 25, 0]))
-        assert sorted(done.tolist()) == [0, 5, 25, 39]
-        assert sum(len(block["x"]) for block in blocks) == 4
-        assert all(block["ok"].dtype == bool and block["word"].dtype.kind == "U" for block in blocks)
+        blocks = store.restore(np.array([39, 5, 25, 0, 38]))
+        assert sorted(np.concatenate([block.designs for block in blocks])) == [0, 5, 25]
+        assert [block.errors for block in blocks if block.errors] == [{39: "KeyError: 'x'"}]
+        for _, columns, _ in (block for block in blocks if block.designs.size):
+            assert columns["ok"].dtype == bool and columns["word"].dtype.kind == "U"
     content = (tmp_path / "a.db").read_bytes()
     assert content.count(b'{"marks"') >= 2
 
