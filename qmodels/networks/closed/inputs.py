@@ -54,11 +54,6 @@ class Network(NamedTuple):
         """Which stations are delays."""
         return np.isinf(self.servers)
 
-    @property
-    def limit(self) -> FloatArray:
-        """Rate of each station with many jobs, as a multiple of one server's."""
-        return np.array([np.inf if m.size == 0 else m[-1] for m in self.multipliers])
-
 
 def server_counts(servers: Any, stations: tuple[Any, ...]) -> FloatArray:
     """Return the servers per station, ``inf`` for a delay."""

@@ -13,22 +13,25 @@ _LONGEST = 1 << 20
 def arrival_tails(law: Formulas, rate: FloatArray, size: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return P(A = 0), P(A > l) and E[(A - l)+] for l >= 0 along the last axis, A arrivals during a service.
 
-    At least `size` values of l, and as many more as the tail needs to end below 1e-305.
+    At least `size` values of l, and as many more as the tail needs to end below 1e-305; loads whose tail is
+    too long for that are told by what is below.
     """
     load = np.asarray(rate * law.moment(1))
     length = max(64, 2 * size)
     while True:
         counts = law.poisson_counts(rate, length)
-        ended = counts[..., -1].max() < 1e-305 and load.max() < length / 2
-        if ended or length >= max(_LONGEST, size):
+        ended = (counts[..., -1] < 1e-305) & (load < length / 2)
+        if np.all(ended | (load >= _LONGEST / 2)) or length >= max(_LONGEST, size):
             break
         length *= 2
     at_least = np.cumsum(counts[..., ::-1], axis=-1)[..., ::-1]
     more = np.concatenate([at_least[..., 1:], np.zeros((*at_least.shape[:-1], 1))], axis=-1)
     excess = np.cumsum(more[..., ::-1], axis=-1)[..., ::-1]
-    if not ended:
-        more = more + np.maximum(1 - at_least[..., :1], 0.0)
-        excess = np.maximum(load[..., None] - np.cumsum(more, axis=-1) + more, excess)
+    if not np.all(ended):
+        missing = np.where(ended[..., None], 0.0, np.maximum(1 - at_least[..., :1], 0.0))
+        more = more + missing
+        below = np.maximum(load[..., None] - np.cumsum(more, axis=-1) + more, excess)
+        excess = np.where(ended[..., None], excess, below)
     return counts[..., 0], more, excess
 
 

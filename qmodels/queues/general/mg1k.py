@@ -106,7 +106,8 @@ def _per_point(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
 
 def _distribution(none: float, more: FloatArray, excess: FloatArray, size: int) -> tuple[FloatArray, float]:
     """Return p_0 .. p_K and x."""
-    scaled, log_z = embedded_weights(none, more, size)
+    # A queue of so many places never sees what of a service's arrivals is beyond them.
+    scaled, log_z = embedded_weights(none, more[:size], size)
     levels = np.arange(size)
     with np.errstate(divide="ignore"):
         exponents = np.log(scaled) - levels * log_z

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.llc import copy_levels, exclusive_levels, hit_ratios, inclusive_levels
+from qmodels.llc.kept import lru_held
 from qmodels.systems.traffic.popularity import Zipf
 
 checks = settings(derandomize=True, deadline=None, max_examples=25)
@@ -87,3 +88,11 @@ def test_groups_are_so_many_equal_lines():
         grouped = model(popularity=p, count=count, cores=3, private=[4], shared=12)
         single = model(popularity=each, count=np.ones(64), cores=3, private=[4], shared=12)
         assert_allclose(np.repeat(grouped, count.astype(int), axis=1), single, rtol=1e-6)
+
+
+@checks
+@given(laws, st.integers(2, 50))
+def test_a_cache_is_full_and_one_line_is_the_last_asked_for(p, lines):
+    for law, count in ((p, np.ones(len(p))), (p / 2, np.full(len(p), 2.0))):
+        assert_allclose(count @ lru_held(law[None], count[None], lines)[0], lines, rtol=1e-6)
+    assert_allclose(lru_held(p[None], np.ones((1, len(p))), 1)[0], p, rtol=1e-6)

@@ -48,6 +48,7 @@ def test_slices_share_all_requests():
         shares = slice_shares(popularity=p, slices=8, hashing=hashing)
         assert_allclose(shares.sum(), 1.0)
         assert shares.shape == (8,)
+        assert slice_shares(popularity=p, slices=1, hashing=hashing) == pytest.approx([1.0])
 
 
 @pytest.mark.parametrize(

@@ -81,3 +81,20 @@ def test_room_to_spare_and_none():
         lines=40, held=np.array([40.0]), hit=np.array([0.0]), expired=np.array([1.0]), **around
     )
     assert_allclose(full, 40.0)
+
+
+def test_slices_side_by_side_are_as_full_as_each_alone():
+    """A small one beside a large one, with and without room for what comes."""
+    each = {
+        "lines": np.array([3, 300]),
+        "held": np.array([2.0, 250.0]),
+        "usual": np.array([2.5, 260.0]),
+        "private": np.array([10.0, 40.0]),
+        "hit": np.array([0.3, 0.5]),
+        "expired": np.array([0.1, 0.05]),
+        "share": np.array([0.1, 0.9]),
+    }
+    together = occupied_lines(**each)
+    for k in range(2):
+        alone = occupied_lines(**{name: values[k : k + 1] for name, values in each.items()})
+        assert_allclose(together[k], alone[0], rtol=1e-12)

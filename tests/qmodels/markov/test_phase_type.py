@@ -225,6 +225,14 @@ def test_the_bounds_are_reached(n, position):
         assert_allclose(formulas(law).moment(3), 27 * third, rtol=2e-9)
 
 
+@pytest.mark.parametrize("short", [4e-9, 1e-8, 1.7e-7, 1e-6])
+def test_both_bounds_are_reached_just_beside_the_exponential_law(short):
+    for third in third_moment_bounds(scv=1 - short, phases=2):
+        law = ph_from_moments(mean=1.0, scv=1 - short, third_moment=third, max_phases=2)
+        assert len(law.initial) == 2
+        assert_allclose(formulas(law).moment(3), third, rtol=2e-9)
+
+
 def test_the_exponential_law_is_recognised():
     assert ph_from_moments(mean=2.0, scv=1.0, third_moment=48.0).initial == (1.0,)
     assert ph_from_moments(mean=2.0, scv=1.0).initial == (1.0,)

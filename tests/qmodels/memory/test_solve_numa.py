@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from qmodels.memory.numa.bounds import numa_bounds
 from qmodels.memory.numa.contention import access_time, number_of_others, rotation_time, turns
+from qmodels.memory.numa.error_map import kind_of
 from qmodels.memory.numa.solve import placement_speedup, solve_numa
 from qmodels.systems.memory.numa import NumaMachine
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
@@ -224,3 +225,25 @@ def test_bounds_hold_in_simulation(placement, assignment, double):
     end = float(simulate(machine, replications=2).execution_time)
     assert answer.bounds.low <= end <= answer.bounds.upper
     assert answer.execution_time == pytest.approx(end, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("work", "kind"),
+    [
+        ({"compute_scv": 1.0, "double_buffering": False}, "all, single"),
+        ({"compute_scv": 0.0, "double_buffering": False}, ""),
+        ({"compute_scv": 1.01}, ""),
+        ({"compute_scv": 1.0}, "all, double"),
+        ({"global_loads": 3}, "all, double with loads"),
+        ({"compute_scv": 1.0, "double_buffering": False, "global_loads": 3}, ""),
+    ],
+)
+def test_only_machines_like_those_measured_have_an_error(work, kind):
+    assert kind_of(NumaMachine(work=BlockWork(placement="all", **work))) == kind
+
+
+def test_more_cores_than_measured_have_no_error():
+    nodes = NumaChip().core_nodes
+    for cores, kind in ((16, "all, double"), (17, "")):
+        chip = NumaChip(core_nodes=(*nodes, nodes[0])[:cores])
+        assert kind_of(NumaMachine(chip=chip, work=BlockWork(placement="all"))) == kind

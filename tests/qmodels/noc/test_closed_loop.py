@@ -14,6 +14,7 @@ from qmodels.systems.noc.patterns import uniform
 from qmodels.systems.noc.router import Router
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topologies import mesh, spidergon
+from qmodels.systems.spec.metrics import METRICS
 from validate import simulate
 
 quick = settings(max_examples=15, deadline=None, derandomize=True)
@@ -164,6 +165,11 @@ def test_a_faster_clock_changes_no_cycle():
     assert fast.bandwidth == pytest.approx(2 * slow.bandwidth)
     assert fast.upper_bound == pytest.approx(2 * slow.upper_bound)
     assert sum(fast.latency_parts.values()) == pytest.approx(fast.transaction_latency)
+    units = {name: METRICS[name.partition("[")[0]].unit for name in slow.metrics}
+    assert {"ns", "GB/s", "1"} <= set(units.values())
+    for name, value in slow.metrics.items():
+        factor = {"ns": 0.5, "1": 1.0}.get(units[name], 2.0)  # all others are rates
+        assert fast.metrics[name] == pytest.approx(factor * value), name
 
 
 def test_open_traffic_is_an_error():
@@ -185,3 +191,10 @@ def test_a_loop_says_of_its_packets_what_the_simulation_does():
     assert loop["max_utilization"] <= 1
     for name in ("delivered_rate", "max_utilization", "bandwidth"):
         assert loop[name] == pytest.approx(run[name].best, rel=0.1)
+
+
+@pytest.mark.parametrize(("engines", "outstanding", "alone"), [(1, 1, True), (1, 2, False), (2, 1, False)])
+def test_only_one_transaction_at_a_time_is_validated(engines, outstanding, alone):
+    answer = closed_loop(loop(engines, outstanding=outstanding))
+    assert answer.validated == alone
+    assert ("several transactions" in repr(answer)) == (not alone)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 
 from qmodels.noc.message_rates import Transfer, even_parts, transfer_rates
 
@@ -105,3 +106,23 @@ def test_even_parts_are_max_min_fair(wanted, room):
     short = [part for part, want in zip(parts, wanted, strict=True) if part < want * (1 - 1e-9)]
     # Whoever gets less than it wants gets as much as anybody.
     assert all(part == pytest.approx(max(parts)) for part in short)
+
+
+def test_two_that_meet_wait_for_the_rest_of_each_other_s_packets():
+    """The equation of `transfer_rates`, solved for two alike, and put to two of different priorities."""
+    flits, cycles = 10.0, 20.0
+    one, other = (Transfer(path=(k, 99), flits=flits, cycles=cycles) for k in range(2))
+
+    def rate(rest: float, before: float = 0.0) -> float:
+        return 1 / (cycles + (1 + rest * flits / 2) * rest * flits**2 / 2 / (1 - before * flits))
+
+    alike = brentq(lambda x: rate(x) - x, 0.0, 1 / cycles)
+    assert transfer_rates([one, other]) == pytest.approx([alike, alike], rel=2e-3)
+    first, second = transfer_rates([replace(one, priority=0), other])
+    assert [first, second] == pytest.approx([rate(second), rate(first, first)], rel=2e-3)
+
+
+def test_inputs_of_a_switch_share_evenly_however_many_transfers_come_by_each():
+    """Two from one source get half of the channel together, one from another source the other half."""
+    rates = transfer_rates([Transfer(path=(source, 99), flits=4, cycles=5) for source in (0, 0, 1)])
+    assert rates * 4 == pytest.approx([0.25, 0.25, 0.5])

@@ -326,7 +326,7 @@ def test_longer_wires_and_pipelines_cost_what_they_are_long():
     wire = solve_noc(replace(noc, topology=mesh(3, 3, delay=2), router=Router(buffer_flits=20)))
     hops = np.mean([len(noc.flow_table().path(f)) - 2 for f in range(72)])
     assert wire.zero_load_latency == pytest.approx(alone.zero_load_latency + 2 * hops)
-    slow = solve_noc(replace(noc, router=Router(pipeline_cycles=5)))
+    slow = solve_noc(replace(noc, router=Router(pipeline_cycles=5, credit_cycles=7)))
     assert slow.zero_load_latency == pytest.approx(alone.zero_load_latency + 2 * (hops + 1))
 
 
@@ -363,3 +363,10 @@ def test_priorities_against_simulation():
         assert_allclose(
             flows["packet_latency"][mine].mean(), simulated[mine].mean(), rtol=0.07
         )  # measured: up to 6.2 %
+
+
+def test_where_a_ring_collapses_has_nothing_to_do_with_what_it_carries_now():
+    noc = Noc(topology=ring(8), traffic=uniform(nodes=8), injection_rate=0.01)
+    usual = solve_noc(noc).saturation_rate
+    assert usual < solve_noc(noc).ideal_saturation_rate
+    assert_allclose(solve_noc(replace(noc, injection_rate=1e-6)).saturation_rate, usual, rtol=1e-6)

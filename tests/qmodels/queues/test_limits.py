@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.laws import Deterministic, Empirical, Erlang, Exponential, HyperExponential
+from qmodels.laws.of_law import renewal
 from qmodels.queues import (
     engset,
     erlang_a,
@@ -57,6 +58,7 @@ from qmodels.queues import (
     polling_limited,
     weighted_round_robin,
 )
+from qmodels.queues.general._embedded import arrival_tails
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 intensities = st.floats(1e-3, 0.999)
@@ -320,6 +322,15 @@ def test_sizes(rho):
     fb = mg1_fb(arrival_rate=rho, service=heavy).mean_response_time
     srpt = mg1_srpt(arrival_rate=rho, service=heavy).mean_response_time
     assert srpt <= fb * (1 + 1e-12) and fb <= sharing * (1 + 1e-12)
+
+
+def test_a_queue_far_too_busy_is_full_and_looks_no_farther_than_its_room():
+    q = md1k(arrival_rate=[0.9, 1e9], service_rate=1.0, capacity=8)
+    alone = md1k(arrival_rate=0.9, service_rate=1.0, capacity=8)
+    assert_allclose(q.blocking_probability, [alone.blocking_probability, 1 - 1e-9], rtol=1e-14)
+    assert_allclose(q.mean_waiting_time, [alone.mean_waiting_time, 7.0], rtol=1e-8)  # a gap of 1e-9
+    # A million arrivals during a service are told from none of them.
+    assert arrival_tails(renewal("service", Deterministic(mean=1.0)), np.array(1e9), 8)[1].shape == (64,)
 
 
 @quick

@@ -35,8 +35,8 @@ def test_area_of_a_train(count: int, service: float, spacing: float, first_extra
 def test_jobs_that_come_together_are_a_batch_queue() -> None:
     """The work a Poisson train finds is the wait of the first of its jobs in M^[X]/D/1."""
     rate, count, service = 0.01, 5, 10.0
-    area = train_area(count=count, count_square=count**2, service=service, spacing=0.0)
-    work = mean_work(train_rate=rate, area=area, intensity=rate * count * service)
+    area = train_area(count=count, count_square=count**2, service=service, spacing=0.0, first_extra=0.0)
+    work = mean_work(train_rate=rate, area=area, intensity=rate * count * service, burst=0.0)
     batch = mxg1(
         arrival_rate=rate, batch_mean=count, batch_scv=0.0, mean_service_time=service, service_scv=0.0
     )
@@ -44,5 +44,6 @@ def test_jobs_that_come_together_are_a_batch_queue() -> None:
 
 
 def test_overload() -> None:
-    work = mean_work(train_rate=np.array([0.05, 0.1, 0.2]), area=50.0, intensity=np.array([0.5, 1.0, 2.0]))
+    loads = ((0.05, 0.5), (0.1, 1.0), (0.2, 2.0))
+    work = [mean_work(train_rate=rate, area=50.0, intensity=load, burst=0.0) for rate, load in loads]
     assert_allclose(work, [5.0, np.inf, np.inf])

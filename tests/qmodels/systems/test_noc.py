@@ -359,11 +359,15 @@ def test_split_routes_of_transactions_are_refused():
     [
         (
             lambda: Router(virtual_channels=0),
-            "router.virtual_channels must be a whole number from 1 to 64, got 0",
+            "router.virtual_channels must be a whole number from 1 to 32, got 0",
         ),
-        (lambda: Router(buffer_flits=0), "router.buffer_flits must be a whole number >= 1, got 0"),
+        (lambda: Router(buffer_flits=0), "router.buffer_flits must be a whole number from 1 to 32767, got 0"),
         (lambda: Router(pipeline_cycles=0), "router.pipeline_cycles must be a whole number >= 1, got 0"),
         (lambda: Router(credit_cycles=0), "router.credit_cycles must be a whole number >= 1, got 0"),
+        (
+            lambda: Router(credit_cycles=3),
+            "router.credit_cycles must be more than pipeline_cycles = 3, got 3",
+        ),
         (lambda: Router(arbitration="age"), "router.arbitration must be one of round_robin, .* got 'age'"),
         (lambda: QosRule(source=-2), "qos.source must be a whole number >= -1, got -2"),
         (lambda: QosRule(target=0.5), "qos.target must be a whole number >= -1, got 0.5"),

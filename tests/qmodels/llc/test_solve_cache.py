@@ -1,0 +1,103 @@
+"""Systems of caches: against simulation, against exact caches slice by slice, and how far validated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from qmodels import solve
+from qmodels.llc import exact_lru_hit_ratios
+from qmodels.systems.cache.lines import slice_of
+from qmodels.systems.cache.spec import INCLUSIONS, CacheLevel, CacheSystem
+from qmodels.systems.traffic.popularity import Zipf
+from validate import simulate
+
+LINES = Zipf(entries=1500, exponent=0.8)
+
+
+def system(inclusion: str, slices: int) -> CacheSystem:
+    alone = inclusion == "inclusive"
+    return CacheSystem(
+        popularity=LINES,
+        cores=1 if alone else 8,
+        private=(CacheLevel(lines=40),) if alone else (CacheLevel(lines=10), CacheLevel(lines=40)),
+        shared=CacheLevel(lines=400, slices=slices, hashing="mixed"),
+        inclusion=inclusion,
+    )
+
+
+@pytest.mark.parametrize("slices", [1, 4])
+@pytest.mark.parametrize("inclusion", INCLUSIONS)
+def test_every_level_finds_what_the_simulator_finds(inclusion, slices):
+    """Measured: within 0.9 points of what reaches a level."""
+    spec = system(inclusion, slices)
+    answer, known = solve(spec), simulate(spec, requests=200_000, replications=2)
+    missed = 1.0
+    for name in spec.level_names:
+        found = answer.metrics[f"hit_ratio[{name}]"]
+        assert found == pytest.approx(known.metrics[f"hit_ratio[{name}]"].best, abs=0.012)
+        missed *= 1 - found
+    assert answer.miss_ratio == pytest.approx(missed, rel=1e-9)
+    assert answer.hit_ratio == pytest.approx(1 - missed, rel=1e-9)
+    if slices > 1:
+        assert_allclose(answer.slice_shares.sum(), 1.0)
+        assert answer.slice_imbalance == pytest.approx(answer.slice_shares.max() / 0.25)
+        assert f"busiest slice {answer.slice_imbalance:.3f} of the mean" in repr(answer)
+    else:
+        assert answer.slice_imbalance == 1.0 and "busiest" not in repr(answer)
+
+
+def test_slices_are_caches_of_their_own():
+    """Each of those lines that go to it; the larger ones first. Measured: within 0.1 points."""
+    popularity = Zipf(entries=120, exponent=0.8)
+    level = CacheLevel(lines=22, slices=4, hashing="modulo")
+    p, exact = popularity.probabilities(), 0.0
+    for number, lines in enumerate((6, 6, 5, 5)):
+        own = p[slice_of(np.arange(120), slices=4, hashing="modulo") == number]
+        exact += own @ exact_lru_hit_ratios(popularity=own / own.sum(), capacity=lines)
+    answer = solve(CacheSystem(popularity=popularity, shared=level))
+    assert answer.hit_ratio == pytest.approx(exact, abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("inclusion", "last", "beyond"),
+    [
+        ("copy", {"shared": CacheLevel(lines=160, slices=4)}, {"shared": CacheLevel(lines=159, slices=4)}),
+        ("inclusive", {"private": (CacheLevel(lines=40),)}, {"private": (CacheLevel(lines=39),)}),
+        ("exclusive", {"private": (CacheLevel(lines=2),)}, {"private": (CacheLevel(lines=1),)}),
+        ("exclusive", {"shared": CacheLevel(lines=64)}, {"shared": CacheLevel(lines=63)}),
+        (
+            "kept",
+            {"popularity": Zipf(entries=500, exponent=1.0)},
+            {"popularity": Zipf(entries=499, exponent=1)},
+        ),
+        ("kept", {"cores": 8}, {"cores": 7}),
+        ("exclusive", {"cores": 7, "shared": None, "private": (CacheLevel(lines=40),) * 2}, {"shared": None}),
+    ],
+)
+def test_the_validated_range_ends_where_the_measured_systems_do(inclusion, last, beyond):
+    spec = system(inclusion, 1)
+    if inclusion == "copy":
+        spec = replace(spec, private=(CacheLevel(lines=40),))
+    assert solve(replace(spec, **last)).validated
+    assert not solve(replace(spec, **beyond)).validated
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"cores": 2}, "inclusion must be .* got inclusive with 2 levels of 2 cores"),
+        ({"private": (CacheLevel(lines=4),) * 2}, "got inclusive with 3 levels of 1 cores"),
+        ({"private": (CacheLevel(lines=4, replacement="fifo"),)}, "must be lru .* fifo with insertion 1;"),
+        (
+            {"private": (CacheLevel(lines=4, insertion_probability=0.5),)},
+            "must be lru .* got lru with insertion 0.5;",
+        ),
+    ],
+)
+def test_what_no_model_covers(changes, message):
+    with pytest.raises(ValueError, match=message):
+        solve(replace(system("inclusive", 1), **changes))
