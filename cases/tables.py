@@ -45,6 +45,15 @@ def heading(name: str) -> str:
     return f"{name} [{unit(name)}]" if unit(name) not in ("", "1") else name
 
 
+def many(count: int, what: str) -> str:
+    """Return a number of things in words.
+
+    >>> many(1, "design"), many(0, "design")
+    ('1 design', '0 designs')
+    """
+    return f"{count} {what}" + ("" if count == 1 else "s")
+
+
 def number(value: Any) -> str:
     """Return a number with four significant digits, words as they are.
 

@@ -108,11 +108,7 @@ def killed(what: str, folder: Path, kills: int, rng: random.Random) -> None:
     whole, out = folder / "whole" / "out", folder / "killed" / "out"
     for one in (whole, out):
         one.parent.mkdir()
-    assert finished(started("-c", WORK, what, whole)) == (0, "")
-    # The second run has its kernels: its time is what moments are drawn from.
-    shutil.rmtree(whole)
     process = started("-c", WORK, what, whole)
-    (whole.parent / "begun").unlink()
     while not (whole.parent / "begun").exists():
         time.sleep(0.001)
     begun = time.monotonic()
@@ -141,7 +137,14 @@ def killed(what: str, folder: Path, kills: int, rng: random.Random) -> None:
         assert records(out) == records(whole)
 
 
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory):
+    """All kernels of the work, for moments are drawn from the time that it takes with them."""
+    assert finished(started("-c", WORK, "campaign", tmp_path_factory.mktemp("kernels") / "out")) == (0, "")
+
+
 @POSIX
+@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("what", TABLES)
 def test_work_that_is_killed_loses_nothing_and_repeats_nothing(what, tmp_path):
     killed(what, tmp_path, 4, random.Random(what))
@@ -149,6 +152,7 @@ def test_work_that_is_killed_loses_nothing_and_repeats_nothing(what, tmp_path):
 
 @POSIX
 @pytest.mark.slow
+@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("what", TABLES)
 def test_work_that_is_killed_very_often_loses_nothing(what, tmp_path):
     killed(what, tmp_path, 34, random.Random(f"{what} often"))

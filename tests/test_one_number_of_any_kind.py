@@ -134,17 +134,17 @@ def test_alone_and_in_a_sweep_of_the_fields_that_may_be_arrays(base):
         pytest.skip("no field of this kind may be an array")
     for space in drawn:
         rows = [space.spec(k) for k in range(space.size)]
-        for order in (rows, rows[::-1]):
-            arrays = {name: np.array([get_field(one, name) for one in order]) for name in space.choices}
+        values = [{name: get_field(one, name) for name in space.choices} for one in rows]
+        alone = [numbers(qm.solve(replace_fields(space.base, fixed))) for fixed in values]
+        for order in (slice(None), slice(None, None, -1)):
+            arrays = {name: np.array([fixed[name] for fixed in values[order]]) for name in space.choices}
             many = qm.solve(replace_fields(space.base, arrays))
-            for k, one in enumerate(order):
-                fixed = {name: get_field(one, name) for name in arrays}
-                alone = numbers(qm.solve(replace_fields(space.base, fixed)))
+            for k, expected in enumerate(alone[order]):
                 place = {
-                    name: np.broadcast_to(value, len(order))[k].item()
+                    name: np.broadcast_to(value, len(rows))[k].item()
                     for name, value in (dict(many.metrics) | {"stable": many.stable}).items()
                 }
-                assert_same(alone, place)
+                assert_same(expected, place)
 
 
 def test_in_another_process(tmp_path):

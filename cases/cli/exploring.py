@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -23,8 +24,11 @@ from cases.study.words.answer import claims_of
 from cases.study.words.findings import front_section, trust
 from cases.tables import csv_text
 from optimize.decisions.decision import Decision
+from optimize.search.clock import announced, estimate, span
 from optimize.search.exploration import Exploration
 from optimize.search.explore import explore
+from optimize.spaces.holes import STOPS
+from optimize.spaces.running import spread
 from optimize.spaces.space import Space
 from optimize.spaces.stability import LOAD, RESOURCE
 from qmodels.systems.packets.packet_processor import PacketProcessor
@@ -32,10 +36,12 @@ from qmodels.systems.spec.conditions import seconds
 from qmodels.systems.spec.fields import find_field, replace_fields, takes_array
 from qmodels.systems.spec.text.toml import read_value, spec_from_toml, to_toml
 from qmodels.systems.spec.whole import whole_directory
-from validate.campaigns.progress import duration
 
 SPEC, DESIGNS, STORE = "spec.toml", "designs.csv", "solved.sqlite"
 """What an exploration is kept in: the system, its designs with all their metrics, those solved so far."""
+
+MANY = 100_000
+"""Designs from which the front alone is kept: distinct points, and how many designs tie there."""
 
 SAMPLE = 20
 """Designs from which it is said how long all will take."""
@@ -169,16 +175,18 @@ class Asked:
             took = (perf_counter() - started) * space.size / len(some)
         took *= len(self.specs)
         each = f" under each of {len(self.specs)} workloads" if len(self.specs) > 1 else ""
-        budget = f", then simulations for at most {duration(self.seconds)}" if self.seconds else ""
-        print(f"{space.size} designs{each}: at most about {duration(took)}{budget}", file=sys.stderr)
+        print(estimate(f"{space.size} designs{each}", took) + self._then, file=sys.stderr)
+
+    @property
+    def _then(self) -> str:
+        return f", then simulations for at most {span(self.seconds)}" if self.seconds else ""
 
     def _any(self, progress: Progress | None) -> Explored:
         (name, spec), *_ = self.specs.items()
         space = Space(spec, self.choices)
-        self._announce(space, lambda some: [columns_of_answer(space.spec(k)) for k in some])
-        solved = None if progress is None else lambda done, total: progress("designs solved", done, total)
+        solved = partial(progress or (lambda what, done, total: None), "designs solved")
         self.out.mkdir(parents=True, exist_ok=True)
-        found = explored(spec, self.choices, self.goals, out=self.out, progress=solved)
+        found = explored(space, self.goals, out=self.out, progress=announced(solved, then=self._then))
         decision = decide_case(
             found,
             runs=self.runs,
@@ -191,7 +199,14 @@ class Asked:
         sections = [answer_section(decision, answer, name)]
         sections += [front_section(decision)] if len(decision.front) else []
         sections.append(trust(decision))
-        data = {"answer": answer, "front": columns, "designs": len(found.feasible)}
+        data = {
+            "answer": answer,
+            "front": columns,
+            "designs": found.evaluations + found.restored,
+            "distinct": found.distinct,
+            "ties": found.duplicates,
+            "holes": found.holes,
+        }
         forms = Forms(
             text=lambda: "\n\n".join(section.text() for section in sections),
             data=lambda: data,
@@ -214,20 +229,19 @@ def columns_of_answer(spec: Any) -> dict[str, Any]:
 
 
 def explored(
-    spec: Any,
-    choices: Mapping[str, Iterable[Any]],
+    space: Space,
     goals: Mapping[str, Any],
     *,
     out: Path,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None],
 ) -> Exploration:
     """Return the exploration of all combinations of the choices, solved.
 
-    What the model does not know of the given system (NaN) is left out of the table. Designs are kept in the
-    directory as they are solved: the same exploration goes on where it was stopped.
+    What the model does not know of the first system that it solves (NaN) is left out of the table. Designs
+    are kept in the directory as they are solved: the same exploration goes on where it was stopped. Of more
+    than `MANY` the front alone is kept.
     """
-    space = Space(spec, choices)
-    first = columns_of_answer(space.spec(0))
+    first = _first_answer(space)
     known = [name for name, value in first.items() if isinstance(value, str) or not np.any(np.isnan(value))]
 
     def metrics(one: Any) -> dict[str, Any]:
@@ -238,11 +252,25 @@ def explored(
         space,
         metrics,
         **goals,
-        vectorized=[name for name in choices if takes_array(spec, name) and name in space.numeric],
+        vectorized=[name for name in space.numeric if takes_array(space.base, name)],
         store=out / STORE,
         identity=f"solve {our_version()} {' '.join(known)}",
         progress=progress,
+        keep="front" if space.size > MANY else "all",
     )
+
+
+def _first_answer(space: Space) -> dict[str, Any]:
+    """Return the metrics of the first of some designs that has any."""
+    *others, last = spread(range(space.size)).tolist()
+    for design in others:
+        try:
+            return columns_of_answer(space.spec(design))
+        except STOPS:
+            raise
+        except Exception:  # a hole, which the exploration reports
+            continue
+    return columns_of_answer(space.spec(last))
 
 
 def front_columns(decision: Decision) -> dict[str, Any]:
@@ -255,7 +283,10 @@ def front_columns(decision: Decision) -> dict[str, Any]:
 def save(found: Exploration, out: Path) -> list[Path]:
     """Write the system and its designs into a directory; return the paths."""
     with whole_directory(out, last=SPEC) as work:
-        found.save(work / DESIGNS)
+        table = dict(found.table)
+        if not found.complete:  # a field may be called ties
+            table["tied_designs"] = table.pop("ties")
+        replace(found, table=table).save(work / DESIGNS)
         (work / SPEC).write_text(to_toml(found.space.base, kind=True), encoding="utf-8")
     return [out / SPEC, out / DESIGNS]
 

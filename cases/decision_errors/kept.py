@@ -33,6 +33,7 @@ from optimize.decisions.decide import decide
 from optimize.decisions.decision import Decision
 from optimize.search.exploration import Exploration, conclude
 from optimize.search.explore import explore
+from optimize.search.feasibility import Goals
 from optimize.spaces.evaluation import significant
 from optimize.spaces.numbering import Columns
 from optimize.spaces.space import Space
@@ -144,11 +145,8 @@ class Kept:
     def truth(self) -> Exploration:
         """The same designs by what was simulated: its front is the reference."""
         model = self.model
-        return conclude(
-            minimize=model.minimize, maximize=model.maximize, subject_to=model.subject_to,
-            table={**model.table, **self.table}, excluded=(), space=model.space, method=model.method,
-            evaluations=0, restored=0,
-        )  # fmt: skip
+        goals = Goals(minimize=model.minimize, maximize=model.maximize, subject_to=model.subject_to)
+        return conclude(goals, {**model.table, **self.table}, space=model.space, method=model.method)
 
     def decide(self, points: int, seed: int, *, noise: bool) -> Decision:
         """Return a decision whose simulations are looked up; with noise as other packets would give."""

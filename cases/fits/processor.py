@@ -19,10 +19,10 @@ def conflict(metric: str) -> Problem:
     points = [operate(c, c.packet_rate) for c in designs]
     # What reads meet before trials spread them does not depend on the constants; it is not kept.
     met = []
-    for design, point in zip(designs, points, strict=True):
-        parts, law = conflict_parts(design, point), conflicts.LAW
+    for point in points:
+        parts, law = conflict_parts(point), conflicts.LAW
         rest = parts.spread + law.read_cut * (parts.forced + parts.starts)
-        met.append((point.read_conflict - rest) / law.read_kept)
+        met.append((point.conflicts[1] - rest) / law.read_kept)
     truth = np.concatenate([plane.simulated[metric] for plane in kept])
     where = [
         np.stack([plane.where[name] for name in ("load", "channels", "interleaving_step")]) for plane in kept
@@ -30,7 +30,7 @@ def conflict(metric: str) -> Problem:
     labels = np.concatenate([np.vstack([at, np.full(at.shape[1], k)]) for k, at in enumerate(where)], axis=1)
 
     def errors() -> FloatArray:
-        parts = [conflict_parts(design, point) for design, point in zip(designs, points, strict=True)]
+        parts = [conflict_parts(point, anew=True) for point in points]
         found = [one.write if metric == WRITES else one.read(m) for one, m in zip(parts, met, strict=True)]
         return np.concatenate(found) / truth - 1
 

@@ -42,6 +42,7 @@ def decide_case(
     budget_seconds: float | None,
     points: int | None = None,
     also: Iterable[int] = (),
+    after: Decision | None = None,
     progress: Progress | None = None,
 ) -> Decision:
     """Decide on an exploration of a system of any kind that has a simulator, see `optimize.decide`."""
@@ -55,6 +56,7 @@ def decide_case(
         budget_seconds=budget_seconds,
         points=points,
         also=also,
+        after=after,
         seed=runs.seed,
         progress=progress,
     )

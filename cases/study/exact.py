@@ -37,6 +37,17 @@ FINE_CHOICES: dict[str, tuple[float, ...]] = {
 """Finer choices, and more fields: 3,981,312,000 designs."""
 
 
+WIDE_CHOICES: dict[str, tuple[float, ...]] = {
+    **FINE_CHOICES,
+    "alloc_trial_count": tuple(range(1, 17)),
+    "slice_lines": tuple(int(2 ** (6 + half / 2)) for half in range(12)),
+    "segments": tuple(int(2 ** (12 + eighth / 8)) for eighth in range(80)),
+    "vms1_share": tuple(eighth / 8 for eighth in range(8)),
+    "llc.clock_ghz": (0.8, 1.0, 1.25, 1.6),
+}
+"""Finer still: 1,019,215,872,000 designs."""
+
+
 def exact_case(
     space: Space, *, evaluate: Callable[[Any], object] = solved_columns, **options: Any
 ) -> ExactDesign:

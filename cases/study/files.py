@@ -120,6 +120,7 @@ def _part_summary(part: Part) -> dict[str, Any]:
         "knee": None if exploration.knee is None else int(table["design"][exploration.knee]),
         "front": designs(exploration.front),
         "excluded": exploration.excluded,
+        "holes": exploration.holes,
         "closest": None if exploration.closest is None else int(table["design"][exploration.closest]),
         "greedy": None
         if analysis.greedy is None or analysis.against is None

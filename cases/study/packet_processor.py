@@ -44,18 +44,6 @@ MINIMIZE = ("packet_latency", "energy_per_packet", "cost", "write_conflict_proba
 MAXIMIZE = ("saturation_data_rate",)
 SUBJECT_TO = {"overflow_probability": (None, 1e-3)}
 
-BOUNDS: dict[str, Any] = {
-    "cost": {
-        **dict.fromkeys(("channels", "alloc_trial_count", "link_width", "slices", "segments"), "increasing"),
-        **dict.fromkeys(("interleaving_step", "banks", "small_packet_segments"), "constant"),
-    },
-    "packet_latency": "learn",
-    "saturation_data_rate": "learn",
-    "overflow_probability": "learn",
-}
-"""How metrics change along the fields, for branch and bound: the cost's directions are those of its
-formula, the others are learned and checked on the designs that are evaluated."""
-
 GREEDY_ORDER = ("alloc_trial_count", "interleaving_step", "channels", "link_width", "slices")
 """Order in which the greedy search decides the fields: the allocator first, as Ykman-Couvreur et al. do."""
 

@@ -11,6 +11,7 @@ from cases.plots import BLUE, GREEN, GREY, ORANGE, label, new_figure, save
 from cases.study.check import LOAD_OF_THE_CLAIM, Check, half_widths, model_error
 from cases.study.parts import Part, Study
 from cases.study.several_picture import several_figure
+from cases.tables import many
 from optimize.search.pareto import FloatArray
 from optimize.spaces.numbering import Columns
 from qmodels.systems.spec.metrics import is_relative
@@ -102,7 +103,7 @@ LOOKS: dict[str, dict[str, Any]] = {
         ("starred: best simulated", "starred: knee (analytic)"),
         {"marker": "*", "s": 190, "color": GREEN, "edgecolors": "white", "linewidths": 0.8, "zorder": 7},
     ),
-    "least latency within the budget (MILP, analytic)": {
+    "least latency within the budget (exact program, analytic)": {
         "marker": "D", "s": 46, "color": "none", "edgecolors": "black", "zorder": 6,
     },
 }  # fmt: skip
@@ -155,7 +156,7 @@ class _View:
         budget = self.part.analysis.budget
         if budget is None or budget.row is None:
             return
-        self._dots("least latency within the budget (MILP, analytic)", [budget.row])
+        self._dots("least latency within the budget (exact program, analytic)", [budget.row])
         if self.x == "cost":
             self.axes.axvline(budget.limit, color="black", linewidth=0.8, linestyle=":", label="cost budget")
 
@@ -254,7 +255,7 @@ def _errors(axes: Axes, part: Part, check: Check) -> None:
         "analytic minus simulated [% of the simulated value, or percentage points]; shaded: within 10"
     )
     axes.set_title(
-        f"{part.name}: error of the model at {len(rows)} simulated designs",
+        f"{part.name}: error of the model at {many(len(rows), 'simulated design')}",
         fontsize=10,
         loc="left",
         fontweight="bold",

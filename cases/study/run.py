@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from cases.study.deciding import decide_case
 from cases.study.goals import chosen_space, goals_of
 from cases.study.packet_processor import default_space
 from cases.study.parts import Part, Study
+from cases.study.words.several import several
+from optimize.decisions.decision import Decision
 from qmodels import checks
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.text.toml import to_toml
@@ -26,6 +29,9 @@ STORE = "simulated.sqlite"
 
 MAIN = 0.75
 """Share of the time for simulations that the main workload of several gets."""
+
+ROBUST_TRIES = 3
+"""How often the design that is robust over several workloads is simulated: each may make another the best."""
 
 
 def explore_case(
@@ -47,10 +53,10 @@ def explore_case(
     their choices, instead of the default space; ``goals``: ``minimize``, ``maximize`` and ``subject_to``, see
     `cases.study.goals.goals_of`; ``budget_seconds``: time for simulations, 0 for none; None if only `points`
     limits. Of several workloads the main one gets three quarters, the others share the rest; the design
-    chosen for it is simulated under each [s]; ``points``: most designs to simulate under each workload;
-    ``runs``: how designs are simulated; ``store``: file that keeps finished simulations; its directory is
-    made when the first one starts. Required to simulate; ``progress``: called with (what, finished, in all).
-    If the user interrupts the simulations, what is done comes back.
+    chosen for it is simulated under each, and so is the robust one [s]; ``points``: most designs to simulate
+    under each workload; ``runs``: how designs are simulated; ``store``: file that keeps finished simulations;
+    its directory is made when the first one starts. Required to simulate; ``progress``: called with (what,
+    finished, in all). If the user interrupts the simulations, what is done comes back.
     """
     runs = runs or Runs()
     if points is not None:
@@ -71,21 +77,66 @@ def explore_case(
             progress("designs solved", len(analyses), len(spaces))
         analyses.append(analyse(name, space, wanted))
     parts: list[Part] = []
+    simulated = _Simulated(runs=runs, store=store, points=points, progress=progress)
     for analysis in analyses:
         share = 1.0 if len(analyses) == 1 else MAIN if not parts else (1 - MAIN) / (len(analyses) - 1)
         stopped = any(part.decision.interrupted for part in parts)
+        seconds = 0.0 if stopped else None if budget_seconds is None else budget_seconds * share
+        parts.append(simulated.part(analysis, seconds, also=_row_of_star(analysis, parts)))
+    study = Study(parts=tuple(parts), runs=runs)
+    for _ in range(ROBUST_TRIES if simulate else 0):
+        missing = _robust_unseen(study, points)
+        if study.interrupted or not missing:
+            break
+        again = (
+            simulated.part(part.analysis, None, also=[row], after=part.decision) if row is not None else part
+            for part, row in ((part, missing.get(part.name)) for part in study.parts)
+        )
+        study = replace(study, parts=tuple(again))
+    return study
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Simulated:
+    """How the parts of a study are simulated."""
+
+    runs: Runs
+    store: Path | None
+    points: int | None
+    progress: Progress | None
+
+    def part(
+        self, analysis: Analysis, seconds: float | None, *, also: list[int], after: Decision | None = None
+    ) -> Part:
+        """Return the decision on one workload; one ``after`` another simulates ``also`` alone."""
         decision = decide_case(
             analysis.exploration,
-            runs=runs,
-            store=store,
-            budget_seconds=0.0 if stopped else None if budget_seconds is None else budget_seconds * share,
-            points=points,
-            also=_row_of_star(analysis, parts),
-            progress=_named(progress, f"{analysis.name}: simulation"),
+            runs=self.runs,
+            store=self.store,
+            budget_seconds=seconds,
+            points=self.points if after is None else 1,
+            also=also,
+            after=after,
+            progress=_named(self.progress, f"{analysis.name}: simulation"),
         )
         found = check(analysis.exploration, decision.results) if decision.results else None
-        parts.append(Part(analysis=analysis, decision=decision, check=found))
-    return Study(parts=tuple(parts), runs=runs)
+        return Part(analysis=analysis, decision=decision, check=found)
+
+
+def _robust_unseen(study: Study, points: int | None) -> dict[str, int]:
+    """Return the row of the robust design by the workloads under which it is still to be simulated."""
+    found = several(study)
+    if found is None or found.choice.chosen is None:
+        return {}
+    design = found.choice.chosen
+    rows = {part: found.row(part.name, design) for part in study.parts}
+    return {
+        part.name: row
+        for part, row in rows.items()
+        if design not in found.simulated[part.name]
+        and row not in part.decision.failed
+        and (points is None or len(part.decision.simulated) < points)
+    }
 
 
 def _named(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:

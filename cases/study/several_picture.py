@@ -59,7 +59,9 @@ def _moves(axes: Axes, found: Several) -> None:
     if heights:
         axes.set_ylim(0, 4 * max(heights))
     axes.set(xlabel=label(X), ylabel=label(Y))
-    axes.set_title("How the best design moves (analytic; dots: fronts)", fontsize=10, loc="left")
+    axes.set_title(
+        f"How the best design moves ({found.values}; dots: fronts of the model)", fontsize=10, loc="left"
+    )
     if axes.get_legend_handles_labels()[0]:
         axes.legend(frameon=False, fontsize=8, loc="upper right")
 

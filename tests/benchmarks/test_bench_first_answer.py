@@ -33,7 +33,10 @@ def test_a_process_of_its_own(what: str, again: bool, benchmark: Any, tmp_path: 
         wait = (
             "from qmodels.noc.fixed_point import solve_turns as a; "
             "from qmodels.packet_processor.following.recursion import follow as b; "
-            "[k._compiler.wait() for k in (a, b) if k._compiler]"
+            "from qmodels.packet_processor.ring import settle as c; "
+            "from qmodels.packet_processor.meeting import meet as d; "
+            "from qmodels.packet_processor.lone_packet import walk_all as e; "
+            "[k._compiler.wait() for k in (a, b, c, d, e) if k._compiler]"
         )
         code = f"{FIRST[what]}; {wait}"
         subprocess.run([sys.executable, "-c", code], env=environment, check=True)

@@ -219,6 +219,14 @@ def small_study(small_specs, tmp_path_factory):
     return study, out
 
 
+@pytest.fixture(scope="session")
+def overloaded_study(small_specs, tmp_path_factory):
+    """A study of a workload with which nothing keeps up."""
+    overloaded = replace_fields(small_specs["large-packets"], {"load_factor": 100})
+    store = tmp_path_factory.mktemp("overloaded") / STORE
+    return explore_case({"large-packets": overloaded}, runs=Runs(), store=store)
+
+
 @pytest.fixture
 def run(capsys, monkeypatch, tmp_path):
     """Run the command in an empty directory and return exit code, output and errors."""

@@ -7,6 +7,7 @@ import io
 import json
 import re
 
+import numpy as np
 import pytest
 
 from qmodels import solve
@@ -64,6 +65,49 @@ def test_a_network_on_chip_is_compared_and_swept(run, file):
     assert [row["injection_rate"] for row in rows] == ["0.01", "0.03"]
     busy = solve(replace_fields(spec_from_toml(path), {"injection_rate": 0.03}))
     assert float(rows[1]["packet_latency [ns]"]) == pytest.approx(busy.packet_latency)
+
+
+def test_of_many_designs_the_front_is_kept_and_holes_are_told(run, file, tmp_path, monkeypatch):
+    """Every width of 24 is refused, and nothing else is lost; both ways say the same front."""
+    import qmodels
+    from cases.cli import exploring
+
+    def raising(spec):
+        if np.any(np.equal(spec.link_width, 24)):
+            raise ZeroDivisionError("no flits")
+        return solve(spec)
+
+    monkeypatch.setattr(qmodels, "solve", raising)
+    words = ("explore", file("noc"), "--vary", "link_width=24,8,16,32", "--vary", "injection_rate=0.01,0.02")
+    goals = ("--minimize", "packet_latency", "--maximize", "bandwidth", "--json")
+    whole = json.loads(run(*words, *goals, "--out", "whole", "--budget", "0")[1])
+    monkeypatch.setattr(exploring, "MANY", 4)
+    code, out, err = run(*words, *goals, "--out", "front", "--budget", "2s")
+    assert (code, err) == (0, "")
+    kept = json.loads(out)
+    assert kept["holes"] == whole["holes"]
+    assert kept["holes"] == [{"error": "ZeroDivisionError", "designs": 2, "first": 0, "line": "no flits"}]
+    assert (kept["designs"], kept["distinct"], kept["ties"]) == (8, whole["distinct"], whole["ties"])
+    assert kept["front"]["design"] == whole["front"]["design"]
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "front" / "designs.csv").read_text())))
+    assert [int(row["design"]) for row in rows] == kept["front"]["design"]
+    text = run(*words, *goals[:-1], "--out", "front", "--budget", "0")[1]
+    about = {claim["about"] for claim in kept["answer"]}
+    assert "recommended" in about and not about & {"better", "buys most", "limit"}  # of designs not kept
+    assert "6 designs solved, 1 not feasible" in text
+    assert "no answer at 2 designs, as design 0 (link_width=24, injection_rate=0.01): ZeroDiv" in text
+    assert f"of so many designs {len(rows)} of the model's front were looked at" in text
+    assert f"{kept['distinct']} distinct points and {kept['ties']} ties" in text
+    code, out, err = run("show", "front", "--design", rows[0]["design"], "--json")
+    assert (code, err) == (0, "")
+    shown = json.loads(out)
+    assert shown["link_width"] == int(rows[0]["link_width"])
+    goals = (*goals, "--subject-to", "packet_latency < 1ns")
+    code, out, err = run(*words, *goals, "--out", "none", "--budget", "0")
+    assert (code, err) == (0, "")
+    answer = json.loads(out)["answer"]
+    assert [claim["about"] for claim in answer] == ["not feasible", "nearest"]
+    assert "of 6: " in answer[0]["text"] and "packet_latency <= 1 excludes" in answer[0]["text"]
 
 
 def test_an_exploration_of_any_kind_is_kept_and_shown(run, file, tmp_path):

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from cases.study.packet_processor import (
-    BOUNDS,
     CHOICES,
     DATA,
     GREEDY_ORDER,
     PART,
-    SUBJECT_TO,
     TRACE_PACKETS,
     WORKLOADS,
     default_processor,
@@ -21,7 +19,6 @@ from cases.study.packet_processor import (
     generate_trace,
     solved_columns,
 )
-from optimize import explore
 from qmodels.systems.noc.topology import Topology
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import array_fields, replace_fields
@@ -82,29 +79,3 @@ def test_other_fields_must_be_one_number():
         default_space(base)
     assert list(array_fields(base)) == ["workload.load_factor"]
     assert array_fields(default_processor()) == {}
-
-
-def test_branch_and_bound_finds_the_exhaustive_front() -> None:
-    choices = {
-        "interleaving_step": (1, 16),
-        "channels": (1, 2, 4, 8),
-        "alloc_trial_count": (1, 2, 4),
-        "link_width": (8, 16, 32),
-        "slices": (0, 2, 8),
-        "small_packet_segments": (0, 1),
-        "segments": (4096, 16384, 65536, 262144, 1048576),
-    }
-    space = default_space(default_processor(), choices=choices)
-    goals = {
-        "minimize": ("packet_latency", "cost"),
-        "maximize": "saturation_data_rate",
-        "subject_to": SUBJECT_TO,
-        "vectorized": "grid",
-        "digits": 3,
-    }
-    exact = explore(space, solved_columns, **goals)
-    bounded = explore(space, solved_columns, method="branch_and_bound", bounds=BOUNDS, **goals)
-    assert bounded.evaluations < space.size / 2
-    assert not bounded.proof.proven
-    fronts = [np.sort(result.table["design"][result.front]) for result in (exact, bounded)]
-    np.testing.assert_array_equal(*fronts)

@@ -18,7 +18,6 @@ from cases.study.page.packing import packed, unpacked
 from cases.study.page.page import LIBRARIES, SCRIPTS, page
 from cases.study.parts import Study
 from cases.study.run import explore_case
-from qmodels.systems.spec.fields import replace_fields
 
 CLOSE = 2e-5
 ROOT = Path(__file__).parents[2]
@@ -99,12 +98,10 @@ def test_what_is_not_settled_follows_the_decision(small_study, small_specs):
     assert "No design was simulated" in " ".join(unsettled(alone).lines)
 
 
-def test_a_page_without_a_front_is_made(small_specs):
-    overloaded = replace_fields(small_specs["large-packets"], {"load_factor": 100})
-    study = explore_case({"large-packets": overloaded}, budget_seconds=0)
-    (work,) = page_data(study)["workloads"]
+def test_a_page_without_a_front_is_made(overloaded_study):
+    (work,) = page_data(overloaded_study)["workloads"]
     assert work["rows"]["chosen"] is None and work["verdict"]["title"].startswith("No design is feasible")
-    assert "No design is feasible" in page(study)
+    assert "No design is feasible" in page(overloaded_study)
 
 
 def test_default_study_stays_below_three_megabytes(small_study, data):

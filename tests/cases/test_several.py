@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from cases.study.check import Runs
 from cases.study.packet_processor import default_processor
 from cases.study.run import explore_case
 from cases.study.several_picture import several_figure
@@ -132,6 +134,27 @@ def test_simulated_designs_are_told(side):
     assert "not simulated" not in section_of(both).text()
 
 
+def test_the_robust_design_is_simulated_under_each_workload(monkeypatch, tmp_path):
+    """The model stands for the simulation; the robust design is not the best of the main workload."""
+    from qmodels import solve
+
+    asked = []
+
+    def simulated(self, specs, **_):
+        asked.extend(specs)
+        return [solve(spec) for spec in specs]
+
+    monkeypatch.setattr(Runs, "simulate", simulated)
+    monkeypatch.setattr("cases.study.run.check", lambda model, results: SimpleNamespace(rows=list(results)))
+    study = explore_case(specs(), budget_seconds=1e-9, store=tmp_path / "simulated.sqlite")
+    found = several(study)
+    assert found.choice.chosen != found.choice.best[0]
+    assert all(found.choice.chosen in found.simulated[name] for name in found.choice.names)
+    assert "not simulated under" not in section_of(found).text()
+    assert len(asked) == sum(len(part.decision.simulated) for part in study.parts)
+    assert "(corrected by the simulations;" in several_figure(study).axes[0].get_title(loc="left")
+
+
 def test_one_workload_or_different_spaces_are_not_compared(study):
     alone = replace(study, parts=study.parts[:1])
     assert several(alone) is several_section(alone) is several_summary(alone) is several_figure(alone) is None
@@ -141,6 +164,7 @@ def test_one_workload_or_different_spaces_are_not_compared(study):
 
 def test_the_picture_has_every_regret(study, side):
     moves, regrets = several_figure(study).axes
+    assert "(analytic;" in moves.get_title(loc="left")
     drawn = sorted(float(points.get_offsets()[0, 0]) for points in regrets.collections
                    if points.get_label().startswith("_") and len(points.get_offsets()) == 1)  # fmt: skip
     told = sorted(

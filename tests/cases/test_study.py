@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from cases.study import files as study_files
-from cases.study.check import Runs
 from cases.study.files import SUMMARY, load_study, save_study
 from cases.study.packet_processor import CHOICES, default_processor
 from cases.study.run import STORE, explore_case
@@ -199,14 +198,12 @@ def test_files_that_a_new_study_does_not_have_are_removed(small_specs, small_stu
     assert "designs-large-packets.csv" in left
 
 
-def test_a_study_in_which_nothing_keeps_up(small_specs, tmp_path):
-    overloaded = {name: replace_fields(spec, {"load_factor": 100}) for name, spec in small_specs.items()}
-    study = explore_case(overloaded, runs=Runs(), store=tmp_path / STORE)
-    text = " ".join(study_text(study).split())
+def test_a_study_in_which_nothing_keeps_up(overloaded_study, tmp_path):
+    text = " ".join(study_text(overloaded_study).split())
     assert text.startswith("No design is feasible for large-packets asked for: ")
     assert "none keeps up with the traffic" in text and "less traffic (" in text
     assert re.search(r"it does not keep up \([a-z ]+ at \d+ %\)", text)
-    save_study(study, tmp_path)
+    save_study(overloaded_study, tmp_path)
     saved = json.loads((tmp_path / SUMMARY).read_text(encoding="utf-8"))["workloads"][0]
     assert (saved["knee"], saved["front"], saved["budget"]) == (None, [], None)
     assert saved["saturated"] == saved["designs"]

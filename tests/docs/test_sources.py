@@ -46,7 +46,7 @@ def test_every_kind_has_a_page_of_fields_with_units_and_ranges():
     assert all(f"\n| `{name}` | " in pages["metrics.md"] for name in METRICS)
     del pages["metrics.md"]  # the check of columns below is of fields
     (row,) = (line for line in noc.splitlines() if line.startswith("| `buffer_flits` |"))
-    assert "| whole number [flits] | `8` |" in row and row.endswith("(a whole number >= 1) |")
+    assert "| whole number [flits] | `8` |" in row and row.endswith("(a whole number from 1 to 32767) |")
     assert "### `traffic`: interleaved\n" in noc
     assert "| `packet_latency` | ns | both |" in noc
     for name, text in pages.items():

@@ -25,7 +25,7 @@ GROUPS = (
 
 SUBJECTS = {
     "qmodels": {
-        "Verbs and answers": "solve what_if load Answer",
+        "Verbs and answers": "solve bounds what_if load Answer",
         "Kinds of systems": """
             PacketProcessor DataQueueing Noc DramSystem CacheSystem LlcProcessor NumaMachine
             MessageProgram WorkQueues QueueingNetwork System
@@ -43,6 +43,7 @@ SUBJECTS = {
             pareto_ranks
         """,
         "Decisions by simulation": "decide Decision Interrupted front_membership Membership",
+        "Search of a black box": "Search Domain Between Progress",
         "Integer programs": """
             Component tabulate chosen_spec choose Choice exact_front ExactFront exact_design
             ExactDesign sum_front SumFront choose_congested CongestedChoice Curve

@@ -48,9 +48,13 @@ class Words(Phrases):
 
     def claims(self) -> tuple[Claim, ...]:
         """Return the answer, the recommendation first; or that there is none, and what would help."""
-        row = self.question.decision.chosen
+        decision = self.question.decision
+        row = decision.chosen
         if row is None:
             return self._nothing()
+        if not decision.model.complete:  # what is said of other designs may hold of none that was kept
+            kept = [self._recommended(row), self._overruled(row), self._limited(row), self._growth()]
+            return tuple(claim for claim in [*kept, self._sure(row)[0]] if claim is not None)
         made = [self._recommended(row), self._overruled(row), self._limited(row), self._better()]
         made += self._buys(row)
         made += [self._growth(), self._relaxed(), *self._sure(row)]
@@ -202,16 +206,19 @@ class Words(Phrases):
             text += "by their best values, but no simulation has borne one out."
             return (Claim("not feasible", text, {"alone": (), "count": count}),)
         near = question.alternative(question.nearly(1)[0])
+        nearest = f"The nearest is {self.design(near.row)}: {self.fails(near)}."
+        values = {"design": self.number(near.row), "missed": near.missed, "resource": near.resource}
+        closest = Claim("nearest", nearest, values | {"load": near.load})
+        model = question.decision.model
+        if not model.complete:
+            counts = "; ".join(f"{one.constraint} excludes {one.designs}" for one in model.excluded)
+            text = f"No design is feasible, of {model.solved}: {counts}."
+            return (Claim("not feasible", text, {"excluded": model.excluded}), closest)
         alone = question.blocking()
         limits = [f"meets {self.limit(one)}" for one in question.limits(near.row) if one.metric in alone]
         what = "keeps up with the traffic" if STABLE in alone else " and none ".join(limits)
         text = f"No design is feasible: none {what or 'meets all limits together, though some meet each'}."
-        nearest = f"The nearest is {self.design(near.row)}: {self.fails(near)}."
-        values = {"design": self.number(near.row), "missed": near.missed, "resource": near.resource}
-        claims = [
-            Claim("not feasible", text, {"alone": alone}),
-            Claim("nearest", nearest, values | {"load": near.load}),
-        ]
+        claims = [Claim("not feasible", text, {"alone": alone}), closest]
         for change in mending(question, self.evaluate, self.traffic):
             claims.append(Claim("feasible with", self._mends(change), {"change": change}))
         if len(claims) == 2:

@@ -16,7 +16,7 @@ from cases.study.words.section import Section
 from cases.study.words.several import several_section
 from cases.study.words.stated_error import LEGEND, cell
 from cases.study.words.stream import trace_limits, trace_note, trace_section
-from cases.tables import heading, number
+from cases.tables import heading, many, number
 from optimize.decisions.decision import LEVEL, Decision
 from optimize.search.feasibility import objective_values
 from optimize.search.pareto import IntArray, epsilon_thin
@@ -78,7 +78,8 @@ def front_section(decision: Decision) -> Section:
     headings += ["fullest"] if RESOURCE in table else []
     values = objective_values(table, model.objectives)[decision.front]
     distinct = len(np.unique(significant(values, DISTINCT), axis=0))
-    lines = [f"{len(decision.front)} designs, {distinct} distinct points in {DISTINCT} significant digits"]
+    ties = len(decision.front) - distinct + (0 if model.complete else model.duplicates)
+    lines = [f"{many(distinct, 'distinct point')} and {many(ties, 'tie')} in {DISTINCT} significant digits"]
     lines[0] += "; shown are some that stand for all" if len(rows) < len(decision.front) else ""
     if decision.corrected:
         source = "the model corrected by the simulations" if len(decision.simulated) else "the model"
@@ -109,9 +110,17 @@ def _with_interval(decision: Decision, metric: str, row: int) -> Any:
 def trust(decision: Decision) -> Section:
     """Return how far to trust the numbers: what was simulated, and how far the model was off there."""
     model, rows = decision.model, decision.simulated
-    count = len(decision.feasible)
-    lines = [f"{count} designs solved, {int((~decision.feasible).sum())} not feasible; {len(rows)} simulated"]
+    solved, feasible = model.solved, model.feasible_designs
+    if model.complete:
+        feasible = int(decision.feasible.sum())
+    lines = [f"{solved} designs solved, {solved - feasible} not feasible; {len(rows)} simulated"]
     lines[0] += f" in {decision.seconds:.0f} s" + (" (interrupted)" if decision.interrupted else "")
+    if not model.complete:
+        lines.append(
+            f"of so many designs {len(decision.feasible)} of the model's front were looked at: one beside"
+        )
+        lines[-1] += " it that a simulation would put on it is missed"
+    lines += model.hole_lines
     if not len(rows):
         stated = ": ± is the error that the model states of itself" if decision.corrected else ""
         lines.append(f"no design was simulated{stated}")
@@ -125,7 +134,7 @@ def trust(decision: Decision) -> Section:
             mean, size, most = (100 * value for value in (off.mean(), np.abs(off).mean(), np.abs(off).max()))
             lines.append(
                 f"{metric.replace('_', ' ')}: the model alone is off by {size:.1f} {unit} on average "
-                f"({mean:+.1f} signed, {most:.1f} at most) in {known.sum()} simulated designs"
+                f"({mean:+.1f} signed, {most:.1f} at most) in {many(known.sum(), 'simulated design')}"
             )
     if len(rows) < SURE:
         lines.append(

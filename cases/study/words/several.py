@@ -31,6 +31,11 @@ class Several:
     simulated: Mapping[str, set[int]] = field(default_factory=dict)  # the designs simulated under each
 
     @property
+    def values(self) -> str:
+        """What the values are."""
+        return "corrected by the simulations" if any(self.simulated.values()) else "analytic"
+
+    @property
     def candidates(self) -> dict[int, str]:
         """Designs to lay beside each other, with what each is: robust, best or starred under a workload."""
         words: dict[int, list[str]] = {}
@@ -106,10 +111,9 @@ def several_section(study: Study) -> Section | None:
 def section_of(found: Several) -> Section:
     """Return the workloads of a study side by side in words and a table."""
     choice = found.choice
-    values = "corrected by the simulations" if any(found.simulated.values()) else "analytic"
     lines = [
         "regret: how much farther from the ideal a design is than the best for that traffic, every objective "
-        f"scaled to its range on that front (0.1: a tenth of the range of one); values {values}"
+        f"scaled to its range on that front (0.1: a tenth of the range of one); values {found.values}"
     ]
     for k, name in enumerate(choice.names):
         lines += _moves(found, k) if k else []
