@@ -11,7 +11,7 @@ from qmodels.networks.closed.visit_times import StationModel, station_model, vis
 from qmodels.networks.result import NetworkResult
 from qmodels.networks.words import described
 
-_TOLERANCE = 1e-7  # change of a mean number of jobs, relative to the population
+_TOLERANCE = 1e-10  # change of a mean number of jobs, relative to the population
 _ITERATIONS = 10_000
 _ACCELERATED = 400  # iterations after which small steps replace the extrapolation
 _DAMPING = 0.3
@@ -94,7 +94,9 @@ def linearizer(model: StationModel) -> NetworkResult:
             number, populations[:, None, :], out=np.zeros_like(number), where=populations[:, None] > 0
         )
         # change[r, i, s]: the share of class s at station i without a job of class r, less that with it.
-        change = np.where(populations[1:, None, :] > 0, share[1:] - share[0], 0.0)
+        # One job less moves at most one: what moves more is a solution of the equations alone.
+        most = 1.0 / np.maximum(populations[1:, None, :], 1.0)
+        change = np.where(populations[1:, None, :] > 0, np.clip(share[1:] - share[0], -most, most), 0.0)
     return _result(model, "Linearizer MVA", number[0], x[0])
 
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose
 
 from qmodels.networks import bard_schweitzer, convolution, linearizer, mixed, mva
@@ -113,6 +114,22 @@ def test_laws(demands, people, think, unit):
             assert_allclose(r.system_throughput, 1 / (think + sum(demands)), rtol=1e-9)
         queued = solve(population=people, mean_service_time=demands, think_time=think, discipline="fcfs")
         assert_allclose(queued.system_throughput, r.system_throughput, rtol=1e-7)
+
+
+@settings(LAWS, max_examples=12)
+@given(
+    times=hnp.arrays(float, (3, 2), elements=st.floats(0.1, 3.0)),
+    people=st.tuples(st.integers(60, 200), st.integers(60, 200)),
+    scv=st.sampled_from([0.2, 1.0, 4.0]),
+)
+@example([[2.2604, 2.2021], [2.6531, 2.0648], [1.8068, 2.9833]], (71, 68), 0.2)  # has a second solution
+def test_many_jobs_keep_a_server_busy_in_any_unit(times, people, scv):
+    options = {"population": people, "service_scv": scv, "discipline": "fcfs"}
+    for solve in (bard_schweitzer, linearizer):
+        r = solve(mean_service_time=times, **options)
+        assert r.station_utilization.max() > 0.93
+        tripled = solve(mean_service_time=3.0 * np.asarray(times), **options)
+        assert_allclose(3.0 * tripled.system_throughput, r.system_throughput, rtol=1e-6)
 
 
 @LAWS
