@@ -245,7 +245,7 @@ COMMANDS = (
 @pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_in_the_first_second_prints_no_traceback(words, tmp_path):
     extra = ("--out", tmp_path / "study") if words[0] == "explore" else ()
-    # On a loaded machine it takes longer until the interpreter comes to us; what is before is not ours to tell.
+    # Of a loaded machine the interpreter comes to us late; what is before is not ours to tell.
     begin = time.monotonic()
     finished(started("-c", "import qmodels"))
     bare = time.monotonic() - begin
