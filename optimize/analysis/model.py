@@ -94,7 +94,11 @@ class Model:
         several = len(numbers) > 1
         spec = self._changed(listed, numbers)
         self.evaluations += len(numbers)
-        columns = metric_columns(self._evaluate(spec), len(numbers) if several else None)
+        answer: Any = self._evaluate(spec)
+        metrics = getattr(answer, "metrics", None)
+        if self.metrics is not None and isinstance(metrics, Mapping) and set(self.metrics) <= set(metrics):
+            answer = {name: metrics[name] for name in self.metrics}  # what is not asked for is not computed
+        columns = metric_columns(answer, len(numbers) if several else None)
         if self.metrics is None:
             self.metrics = [name for name, column in columns.items() if column.dtype.kind == "f"]
         return np.stack([numeric_column(columns, name) for name in self.metrics], axis=1)

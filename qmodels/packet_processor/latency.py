@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -38,8 +39,8 @@ class Latency:
         The rest of storing and draining, by size.
     wait : ndarray
         Part of the latency that is waiting or lookups, by size.
-    tail : ndarray
-        99th percentile.
+    tail : function
+        Returns the 99th percentile: what packets are followed for where the mean is known without them.
     growth : ndarray
         Packets that pile up over the length of a trace for each that arrives.
     """
@@ -51,7 +52,7 @@ class Latency:
     dequeue: FloatArray
     write: FloatArray
     read: FloatArray
-    tail: FloatArray
+    tail: Callable[[], FloatArray]
     growth: FloatArray
 
     @property
@@ -99,19 +100,22 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
             point.pointer_wait,
         ]
     )
-    stream = followed(c, point)
     # Of Poisson packets the mean is known without a sample's chance: only their tail is that of the sample.
     arrivals = modelled("workload.arrivals", c.spec.workload.arrivals)
-    waits = poisson if isinstance(arrivals, Poisson) else np.maximum(poisson, stream.mean)
-    grown, slower = (
-        np.divide(waits, by, out=np.ones_like(waits), where=by > 0) for by in (poisson, stream.mean)
-    )
-    tail = stream.quantile(
-        segments=c.segments,
-        fixed=allocation + dequeue + written + returned + (c.lookups * hit)[:, None],
-        missed=alone,
-        factor=slower,
-    )
+    stream = None if isinstance(arrivals, Poisson) else followed(c, point)
+    waits = poisson if stream is None else np.maximum(poisson, stream.mean)
+    grown = np.divide(waits, poisson, out=np.ones_like(waits), where=poisson > 0)
+
+    @np.errstate(divide="ignore", invalid="ignore", over="ignore")
+    def tail() -> FloatArray:
+        here = followed(c, point) if stream is None else stream
+        return here.quantile(
+            segments=c.segments,
+            fixed=allocation + dequeue + written + returned + (c.lookups * hit)[:, None],
+            missed=alone,
+            factor=np.divide(waits, here.mean, out=np.ones_like(waits), where=here.mean > 0),
+        )
+
     return Latency(
         lookup=c.lookups * hit + np.where(c.miss_rate > 0, c.miss_rate * alone, 0.0) + waits[2],
         store_wait=waits[3],
@@ -121,7 +125,7 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
         write=written + write_wait * grown[0][:, None],
         read=returned + read_wait * grown[1][:, None],
         tail=tail,
-        growth=stream.growth,
+        growth=np.zeros_like(alone) if stream is None else stream.growth,
     )
 
 
@@ -161,7 +165,9 @@ def _behind_controllers(c: Columns, point: OperatingPoint, memory: Controlled) -
         dequeue=dequeue,
         write=write,
         read=read,
-        tail=_tail(c, point, total, wait, variance + met["written_variance"] + met["returned_variance"]),
+        tail=lambda: _tail(
+            c, point, total, wait, variance + met["written_variance"] + met["returned_variance"]
+        ),
         growth=np.zeros_like(point.rate),
     )
 

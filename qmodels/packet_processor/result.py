@@ -2,11 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from qmodels.answer import Answer
+
+
+class Later(Mapping[str, Any]):
+    """Values by name; those given as functions are computed when they are first read.
+
+    >>> squares = Later({"two": 4, "three": lambda: 9})
+    >>> squares["three"], squares
+    (9, {'two': 4, 'three': 9})
+    """
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = dict(values)
+
+    def __getitem__(self, name: str) -> Any:
+        value = self._values[name]
+        if callable(value):
+            value = self._values[name] = value()
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
