@@ -92,14 +92,13 @@ def stencil(
 ) -> tuple[FloatArray, FloatArray]:
     """Return metrics at a point, and at steps from it along each field: [field, step, side, metric]."""
     values, sizes = (np.array([float(named[field]) for field in point]) for named in (point, scale))
-    # Such that the values and their neighbours are exact.
+    # Such that the values and their neighbours are exact; sides of a field together, as one may be refused.
     step = (values[:, None] + np.multiply.outer(sizes, steps)) - values[:, None]
-    columns = np.repeat(values[:, None], 1 + 2 * step.size, axis=1)
-    each = np.arange(step.size)
-    for side in (0, 1):
-        columns[each // len(steps), 1 + 2 * each + side] += (2 * side - 1) * step.reshape(-1)
+    moved = np.stack([-step, step], axis=1)
+    columns = np.repeat(values[:, None], 1 + moved.size, axis=1)
+    columns[np.arange(moved.size) // moved[0].size, 1 + np.arange(moved.size)] += moved.reshape(-1)
     found = model(dict(zip(point, columns.tolist(), strict=True)), forgiving=True)
-    return found[0], found[1:].reshape(len(point), -1, 2, found.shape[1])
+    return found[0], found[1:].reshape(*moved.shape, found.shape[1]).swapaxes(1, 2)
 
 
 def _slopes(at: FloatArray, values: FloatArray, scale: FloatArray, steps: Sequence[float]) -> Slopes:

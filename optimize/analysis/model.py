@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,16 @@ from optimize.spaces.readings import numeric_column, words
 from qmodels.systems.spec.fields import find_field, replace_paths, walk
 
 Evaluate = Callable[[Any], object]
-Points = Mapping[str, tuple[Sequence[Any], npt.NDArray[Any] | None]]
-"""Fields, by full dotted path, and their values, one for each point, as they are and as an array."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Points:
+    """Values of fields, by full dotted path, one for each point."""
+
+    listed: Mapping[str, Sequence[Any]]
+    arrays: Mapping[str, npt.NDArray[Any]]  # the same of fields that may become arrays
+    other: npt.NDArray[np.bool_]  # whether a field has another value than in the spec, (fields, points)
+
 
 REFUSED = ValueError, ZeroDivisionError
 
@@ -55,11 +64,7 @@ class Model:
             key = number if alone else tuple(column[number] for column in single)
             groups.setdefault(key, []).append(number)
         parts: list[tuple[list[int], FloatArray]] = []
-        # The values of a field as they are, and as an array where they may become one.
-        points = {
-            path: (column, np.array(column) if count > 1 and self.many(path) else None)
-            for path, column in listed.items()
-        }
+        points = self._points(listed, count)
         for numbers in groups.values():
             if not forgiving:
                 parts.append((numbers, self._solved(points, numbers)))
@@ -85,21 +90,32 @@ class Model:
             halves = (numbers[:middle], numbers[middle:])
             return [part for half in halves for part in self._accepted(points, half, made)]
 
+    def _points(self, listed: Mapping[str, Sequence[Any]], count: int) -> Points:
+        """Return points, with arrays where fields may become such."""
+        arrays = {path: np.array(column) for path, column in listed.items() if count > 1 and self.many(path)}
+        other = np.ones((len(listed), count), dtype=bool)
+        for row, path in enumerate(listed):
+            if path in arrays and np.ndim(self._own.get(path)) == 0:
+                other[row] = arrays[path] != self._own.get(path)
+        return Points(listed=listed, arrays=arrays, other=other)
+
     def _changed(self, points: Points, numbers: list[int]) -> Any:
         """Return a spec that stands for points that differ in arrays alone.
 
-        Fields that all of them leave as they are in the spec stay numbers: such a spec is made, and solved,
-        in less time.
+        Fields that all of them leave as they are stay so: such a spec is made, and solved, in less time.
         """
-        changed: dict[str, Any] = {}
-        for path, (column, array) in points.items():
-            if array is None or len(numbers) == 1:
-                changed[path] = column[numbers[0]]
-                continue
-            part, own = array[numbers], self._own.get(path)
-            if np.ndim(own) or not np.all(part == own):
-                changed[path] = part
-        return replace_paths(self.spec, changed)
+        several = len(numbers) > 1
+        changed = points.other[:, numbers].any(axis=1).tolist()
+        return replace_paths(
+            self.spec,
+            {
+                path: points.arrays[path][numbers]
+                if several and path in points.arrays
+                else column[numbers[0]]
+                for (path, column), here in zip(points.listed.items(), changed, strict=True)
+                if here
+            },
+        )
 
     def _solved(self, points: Points, numbers: list[int]) -> FloatArray:
         """Return the metrics of points that differ in arrays alone."""

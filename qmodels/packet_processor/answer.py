@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.evidence.error_map import MeasuredError
 from qmodels.guarded import in_words
 from qmodels.packet_processor.balance import returns
 from qmodels.packet_processor.burstiness import burstiness
@@ -16,7 +16,7 @@ from qmodels.packet_processor.controllers.errors import errors_behind_controller
 from qmodels.packet_processor.design import Columns, columns
 from qmodels.packet_processor.doubts import doubts
 from qmodels.packet_processor.energy import energy_per_packet
-from qmodels.packet_processor.error_map import measured_errors
+from qmodels.packet_processor.error_map import ERRORS, measured_errors
 from qmodels.packet_processor.following.waits import PILED_UP
 from qmodels.packet_processor.latency import Latency, latency
 from qmodels.packet_processor.load import OperatingPoint, operate
@@ -72,24 +72,29 @@ def solve_packet_processor(spec: PacketProcessor) -> PacketAnswer:
     metrics = _metrics(c, point, parts, stable)
     bursts = burstiness(spec.workload, c.shape)
     doubted = doubts(c, point, bursts)
-    alone = not c.full_shape
-    load, dispersion, step = (each[0] if alone else each for each in (point.load, bursts.dispersion, c.step))
-    if c.memory is None:
-        errors = measured_errors(load=load, dispersion=dispersion, step=step)
-    else:
-        errors = errors_behind_controllers(load, closed=c.closed_pages)
     groups, loads = np.array(list(point.loads)), np.array(list(point.loads.values()))
 
     def shown(value: Any) -> Any:
         return _plain(_wide(c, value))
 
-    def later(value: Any) -> Any:
-        return (lambda: in_words(lambda: shown(value()), spec)) if callable(value) else shown(value)
+    def metric(name: str) -> Any:
+        value = metrics[name]
+        return in_words(lambda: shown(value() if callable(value) else value), spec)
+
+    @cache
+    def errors() -> dict[str, MeasuredError]:
+        alone = not c.full_shape
+        load, wide, step = (each[0] if alone else each for each in (point.load, bursts.dispersion, c.step))
+        if c.memory is None:
+            found = measured_errors(load=load, dispersion=wide, step=step)
+        else:
+            found = errors_behind_controllers(load, closed=c.closed_pages)
+        return found if alone else {name: error.mapped(shown) for name, error in found.items()}
 
     return PacketAnswer(
         model="packet processor, analytic",
         spec=spec,
-        metrics=Later({name: later(metrics[name]) for name in spec.metric_names.both}),
+        metrics=Later(spec.metric_names.both, metric),
         latency_parts={name: shown(_where(stable, part)) for name, part in _latency_parts(c, parts).items()},
         utilization={name: shown(np.minimum(value, 1.0)) for name, value in point.intensity.items()},
         traffic_intensity={name: shown(value) for name, value in point.loads.items()},
@@ -98,7 +103,7 @@ def solve_packet_processor(spec: PacketProcessor) -> PacketAnswer:
         resources={} if c.full_shape else _resources(c, point),
         validated=shown(~np.any([np.zeros_like(stable), *doubted.values()], axis=0)),
         doubts={words: shown(mask) for words, mask in doubted.items()},
-        error=errors if alone else {name: error.mapped(shown) for name, error in errors.items()},
+        error=Later(ERRORS.metrics, lambda name: errors()[name]),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,27 +10,29 @@ from qmodels.answer import Answer
 
 
 class Later(Mapping[str, Any]):
-    """Values by name; those given as functions are computed when they are first read.
+    """Values by name, each of which a function returns when it is first read.
 
-    >>> squares = Later({"two": 4, "three": lambda: 9})
-    >>> squares["three"], squares
-    (9, {'two': 4, 'three': 9})
+    >>> squares = Later(("one", "two"), {"one": 1, "two": 4}.get)
+    >>> squares["two"], squares
+    (4, {'one': 1, 'two': 4})
     """
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self._values = dict(values)
+    def __init__(self, names: Iterable[str], value: Callable[[str], Any]) -> None:
+        self._found: dict[str, Any] = dict.fromkeys(names, self)
+        self._value: Callable[[str], Any] | None = value
 
     def __getitem__(self, name: str) -> Any:
-        value = self._values[name]
-        if callable(value):
-            value = self._values[name] = value()
-        return value
+        if self._found[name] is self and self._value is not None:
+            self._found[name] = self._value(name)
+            if not any(found is self for found in self._found.values()):
+                self._value = None  # nor what it needs
+        return self._found[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
+        return iter(self._found)
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self._found)
 
     def __repr__(self) -> str:
         return repr(dict(self))
