@@ -326,8 +326,10 @@ def _alone(c: Columns, point: OperatingPoint) -> tuple[FloatArray, FloatArray]:
     below = np.floor(paced)
     part = (paced - below)[:, None]
     ends = [np.where(paced > 0, (below + k) * size, point.segment_gap) for k in (0.0, 1.0)]
-    low, high = (mixed(opens[0], *_walks(c, end, delivered=False)) for end in ends)
-    written = (1.0 - part) * low + part * high
+    written = mixed(opens[0], *_walks(c, ends[0], delivered=False))
+    if paced.any():
+        next_pace = mixed(opens[0], *_walks(c, ends[1], delivered=False))
+        written = (1.0 - part) * written + part * next_pace
     returned = mixed(opens[1], *_walks(c, point.request_gap, delivered=True))
     return _after_operations(c, point, written, returned)
 

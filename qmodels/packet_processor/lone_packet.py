@@ -69,20 +69,22 @@ def _draws(count: int) -> tuple[FloatArray, IntArray]:
 @kernel(soon=lambda z, *others: z.shape[0] <= SOON)
 def walk_all(z: Any, cut: Any, block: Any, open_page: Any, delivered: Any, ends: Any) -> None:
     """Add up over the placements when the accesses of each packet are done, see `walks`."""
-    count = cut.shape[0]
+    count, placements = cut.shape
     most = int((z[:, CHANNELS] * z[:, BANKS]).max())
     # Of each bank the walk that used it last, when it is free, and its row; then the same of each bus.
     last, row, used = np.full(most, -1), np.zeros(most, dtype=np.int64), np.zeros(most)
     bus_last, bus, line = np.full(most, -1), np.zeros(most), np.zeros(count)
+    places = np.zeros((placements, count, 3), dtype=np.int64)
     walk = 0
     for i in range(z.shape[0]):
+        if i == 0 or moved(z[i], z[i - 1]):
+            put(z[i], cut, block, places)
         for warm in range(2):
-            for p in range(cut.shape[1]):
+            for p in range(placements):
                 walk += 1
-                at, latest = 0, 0.0
+                latest = 0.0
                 for j in range(count):
-                    at = block[j, p] if j == 0 or cut[j, p] < 1.0 / z[i, RUN_LENGTH] else at + 1
-                    channel, bank, here = locate(z[i], at)
+                    channel, bank, here = places[p, j, 0], places[p, j, 1], places[p, j, 2]
                     arrival = j * z[i, SPACING]
                     hit, free = warm == 1 and open_page, arrival
                     if last[bank] == walk:
@@ -97,6 +99,25 @@ def walk_all(z: Any, cut: Any, block: Any, open_page: Any, delivered: Any, ends:
                     end += z[i, ACCESS]
                     latest = pass_on(line, j, end, z[i, SERVICE]) if delivered else max(latest, end)
                     ends[warm, i, j] += latest
+
+
+@part
+def moved(z: Any, other: Any) -> Any:
+    """Return whether the accesses of two packets are at other places."""
+    found = z[RUN_LENGTH] != other[RUN_LENGTH]
+    for k in range(ROW_BLOCKS + 1):
+        found = found or z[k] != other[k]
+    return found
+
+
+@part
+def put(z: Any, cut: Any, block: Any, places: Any) -> None:
+    """Fill in channel, bank and row of each access, for all placements; divisions take most of the time."""
+    at = 0
+    for p in range(cut.shape[1]):
+        for j in range(cut.shape[0]):
+            at = block[j, p] if j == 0 or cut[j, p] < 1.0 / z[RUN_LENGTH] else at + 1
+            places[p, j, 0], places[p, j, 1], places[p, j, 2] = locate(z, at)
 
 
 @part
