@@ -66,12 +66,15 @@ class Model:
         parts: list[tuple[list[int], FloatArray]] = []
         points = self._points(listed, count)
         for numbers in groups.values():
-            if not forgiving:
+            try:
                 parts.append((numbers, self._solved(points, numbers)))
-                continue
-            accepted = self._accepted(points, numbers, self._changed)
-            taken = sum((part for part, _ in accepted), [])
-            parts += self._accepted(points, taken, self._solved)
+            except REFUSED:
+                if not forgiving:
+                    raise
+                accepted = self._halves(points, numbers, self._changed)
+                taken = sum((part for part, _ in accepted), [])
+                by_spec = len(taken) < len(numbers)  # or the model, which would again
+                parts += (self._accepted if by_spec else self._halves)(points, taken, self._solved)
         found = np.full((count, len(self.metrics or ())), np.nan)
         for numbers, values in parts:
             found[numbers] = values
@@ -84,11 +87,17 @@ class Model:
         try:
             return [(numbers, made(points, numbers))] if numbers else []
         except REFUSED:
-            if len(numbers) < 2:
-                return []
-            middle = len(numbers) // 2
-            halves = (numbers[:middle], numbers[middle:])
-            return [part for half in halves for part in self._accepted(points, half, made)]
+            return self._halves(points, numbers, made)
+
+    def _halves(
+        self, points: Points, numbers: list[int], made: Callable[[Points, list[int]], Any]
+    ) -> list[tuple[list[int], Any]]:
+        """Return the same of points that are not accepted together."""
+        if len(numbers) < 2:
+            return []
+        middle = len(numbers) // 2
+        halves = (numbers[:middle], numbers[middle:])
+        return [part for half in halves for part in self._accepted(points, half, made)]
 
     def _points(self, listed: Mapping[str, Sequence[Any]], count: int) -> Points:
         """Return points, with arrays where fields may become such."""
