@@ -163,12 +163,13 @@ def followed(c: Columns, point: Balance) -> Followed:
         here[15] = np.minimum(reads, 0.95)
         here[19] = idle[mine] + node * (c.access + c.burst + 2 * (c.segment_time + c.request_time))[mine]
         keys, at = distinct(here)
+        runs = [
+            run(found[int(number)], c.spec.noc.structure, speed, hold, float(node), tuple(numbers))
+            for *numbers, speed, hold, number in keys.T.tolist()
+        ]
+        mean[:, mine] += weight[mine] * np.array([one.mean for one in runs]).T[:, at]
+        growth[mine] += weight[mine] * np.array([one.growth for one in runs])[at]
         order, ends = np.argsort(at, kind="stable"), np.cumsum(np.bincount(at))
-        for key, group in zip(keys.T, np.split(order, ends[:-1]), strict=True):
-            designs = mine[group]
-            *numbers, speed, hold, number = key.tolist()
-            one = run(found[int(number)], c.spec.noc.structure, speed, hold, float(node), tuple(numbers))
-            mean[:, designs] += weight[designs] * one.mean[:, None]
-            growth[designs] += weight[designs] * one.growth
-            shares.append((one, designs, weight[designs]))
+        for one, group in zip(runs, np.split(mine[order], ends[:-1]), strict=True):
+            shares.append((one, group, weight[group]))
     return Followed(mean=mean, growth=growth, shares=shares)
