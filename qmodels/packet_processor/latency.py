@@ -325,12 +325,13 @@ def _alone(c: Columns, point: OperatingPoint) -> tuple[FloatArray, FloatArray]:
     paced = np.where(point.segment_gap > c.segment_time, point.segment_gap / size, 0.0)
     below = np.floor(paced)
     part = (paced - below)[:, None]
-    ends = [np.where(paced > 0, (below + k) * size, point.segment_gap) for k in (0.0, 1.0)]
-    written = mixed(opens[0], *_walks(c, ends[0], delivered=False))
-    if paced.any():
-        next_pace = mixed(opens[0], *_walks(c, ends[1], delivered=False))
-        written = (1.0 - part) * written + part * next_pace
-    returned = mixed(opens[1], *_walks(c, point.request_gap, delivered=True))
+    low, high = (np.where(paced > 0, (below + k) * size, point.segment_gap) for k in (0.0, 1.0))
+    writes = [low, high] if paced.any() else [low]
+    *ends, reads = _walks(c, *((pace, False) for pace in writes), (point.request_gap, True))
+    written = mixed(opens[0], *ends[0])
+    if len(ends) > 1:
+        written = (1.0 - part) * written + part * mixed(opens[0], *ends[1])
+    returned = mixed(opens[1], *reads)
     return _after_operations(c, point, written, returned)
 
 
@@ -355,21 +356,23 @@ def _after_operations(
     return written, returned
 
 
-def _walks(c: Columns, spacing: FloatArray, *, delivered: bool) -> list[FloatArray]:
+def _walks(c: Columns, *paces: tuple[FloatArray, bool]) -> list[list[FloatArray]]:
     """Return when the accesses of a lone packet have ended, by size: with all rows closed, and all open.
 
+    ``paces``: times between accesses, and whether they are done when they are delivered; one answer for each.
     Designs that agree in all the walk needs share one.
     """
-    z = np.stack(
+    memory = np.stack(
         [
-            c.step, c.channels, c.banks, c.bank_step, c.row_blocks, c.burst, c.recovery, c.precharge,
-            c.access, c.run_length, c.segment_time, spacing,
+            c.step, c.channels, c.banks, c.bank_step, c.row_blocks, c.run_length, c.burst, c.recovery,
+            c.precharge, c.access, c.segment_time,
         ]
     )  # fmt: skip
-    keys, which = distinct(z)
+    z = [np.vstack([memory, pace, np.full_like(pace, delivered)]) for pace, delivered in paces]
+    keys, which = distinct(np.concatenate(z, axis=1))
     count = int(min(c.segments.max(), LONGEST_WALK))
-    ends = walks(keys.T, count=count, open_page=not c.closed_pages, delivered=delivered)
-    return [_at_sizes(each, c.segments)[which] for each in ends]
+    both = [_at_sizes(each, c.segments) for each in walks(keys.T, count=count, open_page=not c.closed_pages)]
+    return [[each[here] for each in both] for here in np.split(which, len(paces))]
 
 
 def _at_sizes(by_count: Any, segments: FloatArray) -> FloatArray:

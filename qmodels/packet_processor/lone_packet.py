@@ -18,16 +18,17 @@ SPACE = 2**22
 SOON = 24
 """Packets up to which plain Python is quick enough to be used instead of compiling."""
 (
-    STEP, CHANNELS, BANKS, BANK_STEP, ROW_BLOCKS, BURST, RECOVERY, PRECHARGE, ACCESS, RUN_LENGTH, SERVICE,
-    SPACING,
-) = range(12)  # fmt: skip
+    STEP, CHANNELS, BANKS, BANK_STEP, ROW_BLOCKS, RUN_LENGTH, BURST, RECOVERY, PRECHARGE, ACCESS, SERVICE,
+    SPACING, DELIVERED,
+) = range(13)  # fmt: skip
 """Numbers of a packet's memory: address map, DRAM times, mean run length of the free list; time of an access
-on the link that passes it on, and between two accesses that come to the memory."""
+on the link that passes it on, and between two accesses that come to the memory; whether they are done when
+that link has passed them on, or when they are there."""
 for _formula in (bank_of, channel_of, index_in_bank, index_in_channel):
     part(_formula)
 
 
-def walks(z: FloatArray, *, count: int, open_page: bool, delivered: bool) -> FloatArray:
+def walks(z: FloatArray, *, count: int, open_page: bool) -> FloatArray:
     """Return when the first 1, 2, ... accesses of packets are done, mean over their placements.
 
     Each packet is put on ``PLACEMENTS`` fixed, evenly spread places of the address space, its run cut as
@@ -41,8 +42,6 @@ def walks(z: FloatArray, *, count: int, open_page: bool, delivered: bool) -> Flo
         Accesses.
     open_page : bool
         Whether rows stay open.
-    delivered : bool
-        Whether a link has passed on what was accessed, or it is only there.
 
     Returns
     -------
@@ -50,7 +49,7 @@ def walks(z: FloatArray, *, count: int, open_page: bool, delivered: bool) -> Flo
         With all rows closed at first, and with all rows open that are needed (open pages only).
     """
     ends = np.zeros((2, len(z), count))
-    walk_all(np.ascontiguousarray(z), *_draws(count), open_page, delivered, ends)
+    walk_all(np.ascontiguousarray(z), *_draws(count), open_page, ends)
     return ends / PLACEMENTS
 
 
@@ -67,7 +66,7 @@ def _draws(count: int) -> tuple[FloatArray, IntArray]:
 
 
 @kernel(soon=lambda z, *others: z.shape[0] <= SOON)
-def walk_all(z: Any, cut: Any, block: Any, open_page: Any, delivered: Any, ends: Any) -> None:
+def walk_all(z: Any, cut: Any, block: Any, open_page: Any, ends: Any) -> None:
     """Add up over the placements when the accesses of each packet are done, see `walks`."""
     count, placements = cut.shape
     most = int((z[:, CHANNELS] * z[:, BANKS]).max())
@@ -97,15 +96,18 @@ def walk_all(z: Any, cut: Any, block: Any, open_page: Any, delivered: Any, ends:
                     last[bank], row[bank], used[bank] = walk, here, end if hit else end + z[i, RECOVERY]
                     bus_last[channel], bus[channel] = walk, end
                     end += z[i, ACCESS]
-                    latest = pass_on(line, j, end, z[i, SERVICE]) if delivered else max(latest, end)
+                    if z[i, DELIVERED]:
+                        latest = pass_on(line, j, end, z[i, SERVICE])
+                    else:
+                        latest = max(latest, end)
                     ends[warm, i, j] += latest
 
 
 @part
 def moved(z: Any, other: Any) -> Any:
     """Return whether the accesses of two packets are at other places."""
-    found = z[RUN_LENGTH] != other[RUN_LENGTH]
-    for k in range(ROW_BLOCKS + 1):
+    found = False
+    for k in range(RUN_LENGTH + 1):
         found = found or z[k] != other[k]
     return found
 

@@ -99,7 +99,9 @@ def network_columns(
     sizes = np.stack((c.channels, c.segment_time / c.cycle_time, c.request_time / c.cycle_time)).round()
     keys, of_design = distinct(sizes)
     noc, router = c.spec.noc.structure, c.spec.noc.router
-    groups: list[Group] = [(int(channels), int(long), int(short)) for channels, long, short in keys.T.tolist()]
+    groups: list[Group] = [
+        (int(channels), int(long), int(short)) for channels, long, short in keys.T.tolist()
+    ]
     number = {channels: k for k, channels in enumerate(dict.fromkeys(group[0] for group in groups))}
     mine = np.array([number[group[0]] for group in groups])[of_design]
     columns: list[list[FloatArray]] = []
