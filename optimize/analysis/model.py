@@ -104,8 +104,9 @@ class Model:
         arrays = {path: np.array(column) for path, column in listed.items() if count > 1 and self.many(path)}
         other = np.ones((len(listed), count), dtype=bool)
         for row, path in enumerate(listed):
-            if path in arrays and np.ndim(self._own.get(path)) == 0:
-                other[row] = arrays[path] != self._own.get(path)
+            own: Any = self._own.get(path)
+            if path in arrays and np.ndim(own) == 0:
+                other[row] = arrays[path] != own
         return Points(listed=listed, arrays=arrays, other=other)
 
     def _changed(self, points: Points, numbers: list[int]) -> Any:
@@ -114,7 +115,7 @@ class Model:
         Fields that all of them leave as they are stay so: such a spec is made, and solved, in less time.
         """
         several = len(numbers) > 1
-        changed = points.other[:, numbers].any(axis=1).tolist()
+        changed: list[bool] = [bool(row.any()) for row in points.other[:, numbers]]
         return replace_paths(
             self.spec,
             {

@@ -90,7 +90,7 @@ def sensitivity(
         Names as `optimize.find_field` takes them; all continuous fields if left out. Of a whole number the
         designs one below and one above are compared, or the one that the spec accepts.
     metrics : str or sequence of str, optional
-        Numeric metrics; all if left out.
+        Numeric metrics; all if left out. Others in the mapping ``metrics`` of an answer are not read.
     neighbours : mapping, optional
         ``{field: (below, above)}`` where whole numbers come in other steps, such as powers of 2.
     vectorized : bool

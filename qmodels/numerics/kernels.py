@@ -32,7 +32,7 @@ ABANDONED = 300.0
 """Age at which the request of a process that compiles is taken to be left over. [s]"""
 
 INLINE = {"forceinline": True}
-"""How parts are compiled: as calls, with an argument for each number of each array, they take twice the time."""
+"""How parts are compiled: as calls, which pass on all that describes an array, they take twice as long."""
 
 _parts: set[Any] = set()
 

@@ -48,6 +48,7 @@ class PacketAnswer(Answer):
     Of each group ``utilization`` and ``traffic_intensity`` are those of its most loaded member; the
     bottleneck is the group that fills up first. Networks fill up before their links are busy all the
     time, and DRAM is not there while it is refreshed: the intensity is the load over what can be carried.
+    Metrics, and errors, are computed when they are first read.
 
     Parameters
     ----------
