@@ -57,16 +57,26 @@ def guarded(function: F) -> F:
 def of_spec(function: Callable[[Any], Any], spec: Any) -> Any:
     """Return what a model says of a spec; where it leaves the range of a float, the error names the field."""
     from qmodels.systems.spec.cost import afford
-    from qmodels.systems.spec.fields import array_fields, field_paths, is_spec
+    from qmodels.systems.spec.fields import array_fields, is_spec
 
-    try:
+    def answer() -> Any:
         swept = array_fields(spec) if is_spec(spec) else {}
         if swept:
             most = max(swept, key=lambda name: swept[name].size)
             shape = np.broadcast_shapes(*(values.shape for values in swept.values()))
             afford(f"values of {most}", swept[most].size, designs=math.prod(shape))
+        return function(spec)
+
+    return in_words(answer, spec)
+
+
+def in_words(part: Callable[[], Any], spec: Any) -> Any:
+    """Return a part of what a model says of a spec, see `of_spec`."""
+    from qmodels.systems.spec.fields import field_paths, is_spec
+
+    try:
         with np.errstate(over="ignore", under="ignore", divide="raise", invalid="raise"):
-            return function(spec)
+            return part()
     except (ValueError, ArithmeticError, LookupError, TypeError, MemoryError) as error:
         fields = field_paths(spec) if is_spec(spec) else {}
         # Only numbers can be too large, or of shapes that do not fit; an empty tuple is a field left out.

@@ -91,15 +91,14 @@ def stencil(
     model: Model, point: Mapping[str, float], scale: Mapping[str, float], steps: Sequence[float]
 ) -> tuple[FloatArray, FloatArray]:
     """Return metrics at a point, and at steps from it along each field: [field, step, side, metric]."""
-    columns: dict[str, list[float]] = {field: [value] for field, value in point.items()}
-    for field, value in point.items():
-        for step in steps:
-            size = (value + step * scale[field]) - value  # such that the value and its neighbours are exact
-            for side in (-1, 1):
-                for other, kept in point.items():
-                    columns[other].append(value + side * size if other == field else kept)
-    found = model(columns, forgiving=True)
-    return found[0], found[1:].reshape(len(point), -1, 2, found.shape[1])
+    values, sizes = (np.array([float(named[field]) for field in point]) for named in (point, scale))
+    # Such that the values and their neighbours are exact; sides of a field together, as one may be refused.
+    step = (values[:, None] + np.multiply.outer(sizes, steps)) - values[:, None]
+    moved = np.stack([-step, step], axis=1)
+    columns = np.repeat(values[:, None], 1 + moved.size, axis=1)
+    columns[np.arange(moved.size) // moved[0].size, 1 + np.arange(moved.size)] += moved.reshape(-1)
+    found = model(dict(zip(point, columns.tolist(), strict=True)), forgiving=True)
+    return found[0], found[1:].reshape(*moved.shape, found.shape[1]).swapaxes(1, 2)
 
 
 def _slopes(at: FloatArray, values: FloatArray, scale: FloatArray, steps: Sequence[float]) -> Slopes:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from optimize.search.pareto import FloatArray
 from optimize.spaces.evaluation import metric_columns
@@ -13,8 +15,16 @@ from optimize.spaces.readings import numeric_column, words
 from qmodels.systems.spec.fields import find_field, replace_paths, walk
 
 Evaluate = Callable[[Any], object]
-Columns = Mapping[str, Sequence[Any]]
-"""Fields, by full dotted path, and their values, one for each point."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Points:
+    """Values of fields, by full dotted path, one for each point."""
+
+    listed: Mapping[str, Sequence[Any]]
+    arrays: Mapping[str, npt.NDArray[Any]]  # the same of fields that may become arrays
+    other: npt.NDArray[np.bool_]  # whether a field has another value than in the spec, (fields, points)
+
 
 REFUSED = ValueError, ZeroDivisionError
 
@@ -30,7 +40,9 @@ class Model:
         self, spec: Any, evaluate: Evaluate, metrics: Sequence[str] | None, *, vectorized: bool = False
     ) -> None:
         self.spec, self._evaluate, self.metrics = spec, evaluate, metrics
-        declared = {path for path, _, numeric in walk(spec) if numeric}
+        fields = list(walk(spec))
+        declared = {path for path, _, numeric in fields if numeric}
+        self._own = {path: value for path, value, _ in fields}
         self._arrays = (declared or None) if vectorized else set()
         self.evaluations = 0
 
@@ -52,54 +64,84 @@ class Model:
             key = number if alone else tuple(column[number] for column in single)
             groups.setdefault(key, []).append(number)
         parts: list[tuple[list[int], FloatArray]] = []
+        points = self._points(listed, count)
         for numbers in groups.values():
-            if not forgiving:
-                parts.append((numbers, self._solved(listed, numbers)))
-                continue
-            taken = sum((part for part, _ in self._accepted(listed, numbers, self._changed)), [])
-            parts += self._accepted(listed, taken, self._solved)
+            try:
+                parts.append((numbers, self._solved(points, numbers)))
+            except REFUSED:
+                if not forgiving:
+                    raise
+                accepted = self._halves(points, numbers, self._changed)
+                taken = sum((part for part, _ in accepted), [])
+                by_spec = len(taken) < len(numbers)  # or the model, which would again
+                parts += (self._accepted if by_spec else self._halves)(points, taken, self._solved)
         found = np.full((count, len(self.metrics or ())), np.nan)
         for numbers, values in parts:
             found[numbers] = values
         return found
 
     def _accepted(
-        self, listed: Columns, numbers: list[int], made: Callable[[Columns, list[int]], Any]
+        self, points: Points, numbers: list[int], made: Callable[[Points, list[int]], Any]
     ) -> list[tuple[list[int], Any]]:
         """Return what is made of points, in halves where some are refused, without those."""
         try:
-            return [(numbers, made(listed, numbers))] if numbers else []
+            return [(numbers, made(points, numbers))] if numbers else []
         except REFUSED:
-            if len(numbers) < 2:
-                return []
-            middle = len(numbers) // 2
-            halves = (numbers[:middle], numbers[middle:])
-            return [part for half in halves for part in self._accepted(listed, half, made)]
+            return self._halves(points, numbers, made)
 
-    def _changed(self, listed: Columns, numbers: list[int]) -> Any:
-        """Return a spec that stands for points that differ in arrays alone."""
+    def _halves(
+        self, points: Points, numbers: list[int], made: Callable[[Points, list[int]], Any]
+    ) -> list[tuple[list[int], Any]]:
+        """Return the same of points that are not accepted together."""
+        if len(numbers) < 2:
+            return []
+        middle = len(numbers) // 2
+        halves = (numbers[:middle], numbers[middle:])
+        return [part for half in halves for part in self._accepted(points, half, made)]
+
+    def _points(self, listed: Mapping[str, Sequence[Any]], count: int) -> Points:
+        """Return points, with arrays where fields may become such."""
+        arrays = {path: np.array(column) for path, column in listed.items() if count > 1 and self.many(path)}
+        other = np.ones((len(listed), count), dtype=bool)
+        for row, path in enumerate(listed):
+            own: Any = self._own.get(path)
+            if path in arrays and np.ndim(own) == 0:
+                other[row] = arrays[path] != own
+        return Points(listed=listed, arrays=arrays, other=other)
+
+    def _changed(self, points: Points, numbers: list[int]) -> Any:
+        """Return a spec that stands for points that differ in arrays alone.
+
+        Fields that all of them leave as they are stay so: such a spec is made, and solved, in less time.
+        """
         several = len(numbers) > 1
+        changed: list[bool] = [bool(row.any()) for row in points.other[:, numbers]]
         return replace_paths(
             self.spec,
             {
-                path: np.array([column[k] for k in numbers])
-                if several and self.many(path)
+                path: points.arrays[path][numbers]
+                if several and path in points.arrays
                 else column[numbers[0]]
-                for path, column in listed.items()
+                for (path, column), here in zip(points.listed.items(), changed, strict=True)
+                if here
             },
         )
 
-    def _solved(self, listed: Columns, numbers: list[int]) -> FloatArray:
+    def _solved(self, points: Points, numbers: list[int]) -> FloatArray:
         """Return the metrics of points that differ in arrays alone."""
         several = len(numbers) > 1
-        spec = self._changed(listed, numbers)
+        spec = self._changed(points, numbers)
         self.evaluations += len(numbers)
-        columns = metric_columns(self._evaluate(spec), len(numbers) if several else None)
+        answer: Any = self._evaluate(spec)
+        metrics = getattr(answer, "metrics", None)
+        if self.metrics is not None and isinstance(metrics, Mapping) and set(self.metrics) <= set(metrics):
+            answer = {name: metrics[name] for name in self.metrics}  # what is not asked for is not computed
+        columns = metric_columns(answer, len(numbers) if several else None)
         if self.metrics is None:
             self.metrics = [name for name, column in columns.items() if column.dtype.kind == "f"]
         return np.stack([numeric_column(columns, name) for name in self.metrics], axis=1)
 
-    def refuse_nan(self, found: FloatArray, columns: Columns) -> FloatArray:
+    def refuse_nan(self, found: FloatArray, columns: Mapping[str, Sequence[Any]]) -> FloatArray:
         """Return metrics that may be infinite, not NaN: an error names the point."""
         if np.isnan(found).any():
             row, column = np.argwhere(np.isnan(found))[0]

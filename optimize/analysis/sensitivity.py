@@ -90,7 +90,7 @@ def sensitivity(
         Names as `optimize.find_field` takes them; all continuous fields if left out. Of a whole number the
         designs one below and one above are compared, or the one that the spec accepts.
     metrics : str or sequence of str, optional
-        Numeric metrics; all if left out.
+        Numeric metrics; all if left out. Others in the mapping ``metrics`` of an answer are not read.
     neighbours : mapping, optional
         ``{field: (below, above)}`` where whole numbers come in other steps, such as powers of 2.
     vectorized : bool
@@ -146,7 +146,10 @@ def sensitivity(
     model = Model(
         spec, evaluate, None if metrics is None else checks.names("metrics", metrics), vectorized=vectorized
     )
-    smooth = [name for name in asked if name not in around and continuous(spec, paths[name])]
+    smooth = [name for name in asked if name not in around]
+    # One spec with all of them shows it, mostly.
+    if not continuous(spec, *(paths[name] for name in smooth)):
+        smooth = [name for name in smooth if continuous(spec, paths[name])]
     base = None
     if smooth:
         found = differentiate(model, {paths[name]: float(values[name]) for name in smooth})
@@ -169,23 +172,28 @@ def continuous_fields(spec: Any) -> tuple[str, ...]:
     return tuple(path for path, value in numbers.items() if isfinite(value) and continuous(spec, path))
 
 
-def continuous(spec: Any, path: str) -> bool:
-    """Return whether a field that holds a number takes more than whole ones."""
-    value = get_field(spec, path)
-    if not isinstance(value, (int, np.integer)):
-        return True
-    parent, _, name = path.rpartition(".")
-    owner = get_field(spec, parent) if parent else spec
-    hint = next((str(one.type) for one in fields(owner) if one.name == name), "") if is_spec(owner) else ""
-    if "float" not in hint and "Numeric" not in hint:
-        return False
-    for near in (value + BETWEEN, value - BETWEEN):
+def continuous(spec: Any, *paths: str) -> bool:
+    """Return whether fields that hold a number take more than whole ones, all at once."""
+    whole: dict[str, Any] = {}
+    for path in paths:
+        value = get_field(spec, path)
+        if not isinstance(value, (int, np.integer)):
+            continue
+        parent, _, name = path.rpartition(".")
+        owner = get_field(spec, parent) if parent else spec
+        hint = (
+            next((str(one.type) for one in fields(owner) if one.name == name), "") if is_spec(owner) else ""
+        )
+        if "float" not in hint and "Numeric" not in hint:
+            return False
+        whole[path] = value
+    for between in (BETWEEN, -BETWEEN) if whole else ():
         try:
-            replace_paths(spec, {path: near})
+            replace_paths(spec, {path: value + between for path, value in whole.items()})
         except ValueError:
             continue
         return True
-    return False
+    return not whole
 
 
 def _is_number(value: Any) -> bool:

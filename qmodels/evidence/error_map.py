@@ -189,6 +189,11 @@ class ErrorMap:
         """The names of the regions."""
         return tuple(dict.fromkeys(row["region"] for row in self.rows))
 
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The names of the metrics."""
+        return tuple(dict.fromkeys(row["metric"] for row in self.rows))
+
     @cached_property
     def _tables(self) -> dict[str | None, list[_Table]]:
         """The tables of all rows, under None, and those of each region."""

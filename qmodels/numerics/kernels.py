@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
@@ -29,6 +30,9 @@ PATIENCE = 3.0
 """Time of the processor that a program runs a kernel as plain Python before it waits for the compiler. [s]"""
 ABANDONED = 300.0
 """Age at which the request of a process that compiles is taken to be left over. [s]"""
+
+INLINE = {"forceinline": True}
+"""How parts are compiled: as calls, which pass on all that describes an array, they take twice as long."""
 
 _parts: set[Any] = set()
 
@@ -47,7 +51,7 @@ def _compiled(function: Any, compiler: Callable[..., Any], known: dict[Any, Any]
         names = dict(function.__globals__)
         for name in function.__code__.co_names:
             if isinstance(names.get(name), FunctionType) and names[name] in _parts:
-                names[name] = _compiled(names[name], compile_part, known)
+                names[name] = _compiled(names[name], partial(compile_part, **INLINE), known)
         twin = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
         twin.__qualname__, twin.__module__ = function.__qualname__, function.__module__
         known[function] = compiler(twin)
@@ -56,7 +60,7 @@ def _compiled(function: Any, compiler: Callable[..., Any], known: dict[Any, Any]
 
 def _content(functions: Iterable[Any]) -> str:
     """Return a digest of what functions do: their code, and the numbers of their modules that it names."""
-    found = sha256()
+    found = sha256(repr(INLINE).encode())
     for function in functions:
         code = function.__code__
         numbers = [each for each in code.co_consts if each is not function.__doc__]

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.evidence.error_map import MeasuredError
+from qmodels.guarded import in_words
 from qmodels.packet_processor.balance import returns
 from qmodels.packet_processor.burstiness import burstiness
 from qmodels.packet_processor.controllers.errors import errors_behind_controllers
 from qmodels.packet_processor.design import Columns, columns
 from qmodels.packet_processor.doubts import doubts
 from qmodels.packet_processor.energy import energy_per_packet
-from qmodels.packet_processor.error_map import measured_errors
+from qmodels.packet_processor.error_map import ERRORS, measured_errors
 from qmodels.packet_processor.following.waits import PILED_UP
 from qmodels.packet_processor.latency import Latency, latency
 from qmodels.packet_processor.load import OperatingPoint, operate
 from qmodels.packet_processor.networks.link_shares import link_shares
 from qmodels.packet_processor.overflow import blocking
-from qmodels.packet_processor.result import PacketAnswer
+from qmodels.packet_processor.result import Later, PacketAnswer
 from qmodels.packet_processor.saturation import saturation_rate
 from qmodels.systems.packets.free_list import allocation_accesses
 from qmodels.systems.packets.packet_processor import PacketProcessor
@@ -66,24 +69,32 @@ def solve_packet_processor(spec: PacketProcessor) -> PacketAnswer:
     point = operate(c, np.asarray(c.packet_rate))
     parts = latency(c, point)
     stable = (point.load < 1.0) & (parts.growth <= PILED_UP)
-    metrics = _metrics(c, point, parts, stable, saturation_rate(point))
+    metrics = _metrics(c, point, parts, stable)
     bursts = burstiness(spec.workload, c.shape)
     doubted = doubts(c, point, bursts)
-    alone = not c.full_shape
-    load, dispersion, step = (each[0] if alone else each for each in (point.load, bursts.dispersion, c.step))
-    if c.memory is None:
-        errors = measured_errors(load=load, dispersion=dispersion, step=step)
-    else:
-        errors = errors_behind_controllers(load, closed=c.closed_pages)
     groups, loads = np.array(list(point.loads)), np.array(list(point.loads.values()))
 
     def shown(value: Any) -> Any:
         return _plain(_wide(c, value))
 
+    def metric(name: str) -> Any:
+        value = metrics[name]
+        return in_words(lambda: shown(value() if callable(value) else value), spec)
+
+    @cache
+    def errors() -> dict[str, MeasuredError]:
+        alone = not c.full_shape
+        load, wide, step = (each[0] if alone else each for each in (point.load, bursts.dispersion, c.step))
+        if c.memory is None:
+            found = measured_errors(load=load, dispersion=wide, step=step)
+        else:
+            found = errors_behind_controllers(load, closed=c.closed_pages)
+        return found if alone else {name: error.mapped(shown) for name, error in found.items()}
+
     return PacketAnswer(
         model="packet processor, analytic",
         spec=spec,
-        metrics={name: _plain(metrics[name]) for name in spec.metric_names.both},
+        metrics=Later(spec.metric_names.both, metric),
         latency_parts={name: shown(_where(stable, part)) for name, part in _latency_parts(c, parts).items()},
         utilization={name: shown(np.minimum(value, 1.0)) for name, value in point.intensity.items()},
         traffic_intensity={name: shown(value) for name, value in point.loads.items()},
@@ -92,7 +103,7 @@ def solve_packet_processor(spec: PacketProcessor) -> PacketAnswer:
         resources={} if c.full_shape else _resources(c, point),
         validated=shown(~np.any([np.zeros_like(stable), *doubted.values()], axis=0)),
         doubts={words: shown(mask) for words, mask in doubted.items()},
-        error=errors if alone else {name: error.mapped(shown) for name, error in errors.items()},
+        error=Later(ERRORS.metrics, lambda name: errors()[name]),
     )
 
 
@@ -102,9 +113,8 @@ def _where(stable: Any, value: Any) -> Any:
 
 def _wide(c: Columns, value: Any) -> Any:
     """Return a column in the broadcast shape of the whole sweep, without a copy."""
-    if not c.full_shape:
-        return np.asarray(value).reshape(())
-    return np.broadcast_to(np.asarray(value).reshape(c.shape), c.full_shape)
+    value = np.asarray(value)
+    return np.broadcast_to(value if value.shape == c.full_shape else value.reshape(c.shape), c.full_shape)
 
 
 def _plain(value: Any) -> Any:
@@ -112,19 +122,37 @@ def _plain(value: Any) -> Any:
     return value if np.ndim(value) else np.asarray(value).item()
 
 
-def _metrics(
-    c: Columns, point: OperatingPoint, parts: Latency, stable: Any, saturation: FloatArray
-) -> dict[str, Any]:
-    """Return every metric in the broadcast shape of the whole sweep."""
+def _metrics(c: Columns, point: OperatingPoint, parts: Latency, stable: Any) -> dict[str, Any]:
+    """Return every metric, or a function that does: for what takes more than the rest together."""
     spec, share, events = c.spec, c.size_share, _events(c, point)
     total = _where(stable, parts.total @ share)
-    values = {
+    with np.errstate(invalid="ignore"):  # of an overloaded design both times are infinite
+        time = np.where(stable, total - parts.lookup + c.hold, 0.0)
+
+    @cache
+    def saturation() -> FloatArray:
+        return saturation_rate(point)
+
+    @cache
+    def refused() -> tuple[FloatArray, FloatArray]:
+        return _refused(c, point, time, saturation())
+
+    def carried() -> FloatArray:
+        return np.asarray(_wide(c, point.rate) * (1.0 - refused()[0]))
+
+    def energy() -> Any:
+        wide = {name: _wide(c, value) for name, value in events.items()}
+        with np.errstate(divide="ignore"):
+            return energy_per_packet(spec, **wide, packet_rate=carried())
+
+    return {
         "packet_latency": total,
-        "packet_latency_p99": _where(stable, parts.tail),
+        "packet_latency_p99": lambda: _where(stable, parts.tail()),
         "lookup_latency": _where(stable, parts.lookup),
         "write_latency": _where(stable, parts.store_wait + (parts.allocation + parts.write) @ share),
         "read_latency": _where(stable, parts.drain_wait + (parts.dequeue + parts.read) @ share),
-        "saturation_data_rate": saturation * c.mean_bytes * 8,
+        "data_rate": lambda: carried() * c.mean_bytes * 8,
+        "saturation_data_rate": lambda: saturation() * c.mean_bytes * 8,
         "write_conflict_probability": point.conflicts[0],
         "read_conflict_probability": point.conflicts[1],
         "row_hit_ratio": 1.0 - events["activations"] / events["bursts"],
@@ -133,18 +161,9 @@ def _metrics(
             c.small_part < 1.0, allocation_accesses(c.trials - 1.0), 1.0
         ),
         "llc_hit_ratio": c.hit_ratio,
+        "overflow_probability": lambda: refused()[1],
+        "blocking_probability": lambda: refused()[0],
         "max_utilization": np.minimum(np.max(list(point.intensity.values()), axis=0), 1.0),
-    }
-    with np.errstate(invalid="ignore"):  # of an overloaded design both times are infinite
-        time = np.where(stable, total - parts.lookup + c.hold, 0.0)
-    packets, segments = _refused(c, point, time, saturation)
-    carried = _wide(c, point.rate) * (1.0 - packets)
-    with np.errstate(divide="ignore"):
-        energy = energy_per_packet(spec, **{k: _wide(c, v) for k, v in events.items()}, packet_rate=carried)
-    return {name: _wide(c, value) for name, value in values.items()} | {
-        "data_rate": carried * c.mean_bytes * 8,
-        "overflow_probability": segments,
-        "blocking_probability": packets,
         "energy_per_packet": energy,
         "cost": np.broadcast_to(np.asarray(spec.area, dtype=float), c.full_shape),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -38,8 +39,8 @@ class Latency:
         The rest of storing and draining, by size.
     wait : ndarray
         Part of the latency that is waiting or lookups, by size.
-    tail : ndarray
-        99th percentile.
+    tail : function
+        Returns the 99th percentile: what packets are followed for where the mean is known without them.
     growth : ndarray
         Packets that pile up over the length of a trace for each that arrives.
     """
@@ -51,7 +52,7 @@ class Latency:
     dequeue: FloatArray
     write: FloatArray
     read: FloatArray
-    tail: FloatArray
+    tail: Callable[[], FloatArray]
     growth: FloatArray
 
     @property
@@ -99,19 +100,22 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
             point.pointer_wait,
         ]
     )
-    stream = followed(c, point)
     # Of Poisson packets the mean is known without a sample's chance: only their tail is that of the sample.
     arrivals = modelled("workload.arrivals", c.spec.workload.arrivals)
-    waits = poisson if isinstance(arrivals, Poisson) else np.maximum(poisson, stream.mean)
-    grown, slower = (
-        np.divide(waits, by, out=np.ones_like(waits), where=by > 0) for by in (poisson, stream.mean)
-    )
-    tail = stream.quantile(
-        segments=c.segments,
-        fixed=allocation + dequeue + written + returned + (c.lookups * hit)[:, None],
-        missed=alone,
-        factor=slower,
-    )
+    stream = None if isinstance(arrivals, Poisson) else followed(c, point)
+    waits = poisson if stream is None else np.maximum(poisson, stream.mean)
+    grown = np.divide(waits, poisson, out=np.ones_like(waits), where=poisson > 0)
+
+    @np.errstate(divide="ignore", invalid="ignore", over="ignore")
+    def tail() -> FloatArray:
+        here = followed(c, point) if stream is None else stream
+        return here.quantile(
+            segments=c.segments,
+            fixed=allocation + dequeue + written + returned + (c.lookups * hit)[:, None],
+            missed=alone,
+            factor=np.divide(waits, here.mean, out=np.ones_like(waits), where=here.mean > 0),
+        )
+
     return Latency(
         lookup=c.lookups * hit + np.where(c.miss_rate > 0, c.miss_rate * alone, 0.0) + waits[2],
         store_wait=waits[3],
@@ -121,7 +125,7 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
         write=written + write_wait * grown[0][:, None],
         read=returned + read_wait * grown[1][:, None],
         tail=tail,
-        growth=stream.growth,
+        growth=np.zeros_like(alone) if stream is None else stream.growth,
     )
 
 
@@ -161,7 +165,9 @@ def _behind_controllers(c: Columns, point: OperatingPoint, memory: Controlled) -
         dequeue=dequeue,
         write=write,
         read=read,
-        tail=_tail(c, point, total, wait, variance + met["written_variance"] + met["returned_variance"]),
+        tail=lambda: _tail(
+            c, point, total, wait, variance + met["written_variance"] + met["returned_variance"]
+        ),
         growth=np.zeros_like(point.rate),
     )
 
@@ -319,10 +325,13 @@ def _alone(c: Columns, point: OperatingPoint) -> tuple[FloatArray, FloatArray]:
     paced = np.where(point.segment_gap > c.segment_time, point.segment_gap / size, 0.0)
     below = np.floor(paced)
     part = (paced - below)[:, None]
-    ends = [np.where(paced > 0, (below + k) * size, point.segment_gap) for k in (0.0, 1.0)]
-    low, high = (mixed(opens[0], *_walks(c, end, delivered=False)) for end in ends)
-    written = (1.0 - part) * low + part * high
-    returned = mixed(opens[1], *_walks(c, point.request_gap, delivered=True))
+    low, high = (np.where(paced > 0, (below + k) * size, point.segment_gap) for k in (0.0, 1.0))
+    writes = [low, high] if paced.any() else [low]
+    *ends, reads = _walks(c, *((pace, False) for pace in writes), (point.request_gap, True))
+    written = mixed(opens[0], *ends[0])
+    if len(ends) > 1:
+        written = (1.0 - part) * written + part * mixed(opens[0], *ends[1])
+    returned = mixed(opens[1], *reads)
     return _after_operations(c, point, written, returned)
 
 
@@ -347,21 +356,23 @@ def _after_operations(
     return written, returned
 
 
-def _walks(c: Columns, spacing: FloatArray, *, delivered: bool) -> list[FloatArray]:
+def _walks(c: Columns, *paces: tuple[FloatArray, bool]) -> list[list[FloatArray]]:
     """Return when the accesses of a lone packet have ended, by size: with all rows closed, and all open.
 
+    ``paces``: times between accesses, and whether they are done when they are delivered; one answer for each.
     Designs that agree in all the walk needs share one.
     """
-    z = np.stack(
+    memory = np.stack(
         [
-            c.step, c.channels, c.banks, c.bank_step, c.row_blocks, c.burst, c.recovery, c.precharge,
-            c.access, c.run_length, c.segment_time, spacing,
+            c.step, c.channels, c.banks, c.bank_step, c.row_blocks, c.run_length, c.burst, c.recovery,
+            c.precharge, c.access, c.segment_time,
         ]
     )  # fmt: skip
-    keys, which = distinct(z)
+    z = [np.vstack([memory, pace, np.full_like(pace, delivered)]) for pace, delivered in paces]
+    keys, which = distinct(np.concatenate(z, axis=1))
     count = int(min(c.segments.max(), LONGEST_WALK))
-    ends = walks(keys.T, count=count, open_page=not c.closed_pages, delivered=delivered)
-    return [_at_sizes(each, c.segments)[which] for each in ends]
+    both = [_at_sizes(each, c.segments) for each in walks(keys.T, count=count, open_page=not c.closed_pages)]
+    return [[each[here] for each in both] for here in np.split(which, len(paces))]
 
 
 def _at_sizes(by_count: Any, segments: FloatArray) -> FloatArray:

@@ -18,16 +18,17 @@ SPACE = 2**22
 SOON = 24
 """Packets up to which plain Python is quick enough to be used instead of compiling."""
 (
-    STEP, CHANNELS, BANKS, BANK_STEP, ROW_BLOCKS, BURST, RECOVERY, PRECHARGE, ACCESS, RUN_LENGTH, SERVICE,
-    SPACING,
-) = range(12)  # fmt: skip
+    STEP, CHANNELS, BANKS, BANK_STEP, ROW_BLOCKS, RUN_LENGTH, BURST, RECOVERY, PRECHARGE, ACCESS, SERVICE,
+    SPACING, DELIVERED,
+) = range(13)  # fmt: skip
 """Numbers of a packet's memory: address map, DRAM times, mean run length of the free list; time of an access
-on the link that passes it on, and between two accesses that come to the memory."""
+on the link that passes it on, and between two accesses that come to the memory; whether they are done when
+that link has passed them on, or when they are there."""
 for _formula in (bank_of, channel_of, index_in_bank, index_in_channel):
     part(_formula)
 
 
-def walks(z: FloatArray, *, count: int, open_page: bool, delivered: bool) -> FloatArray:
+def walks(z: FloatArray, *, count: int, open_page: bool) -> FloatArray:
     """Return when the first 1, 2, ... accesses of packets are done, mean over their placements.
 
     Each packet is put on ``PLACEMENTS`` fixed, evenly spread places of the address space, its run cut as
@@ -41,8 +42,6 @@ def walks(z: FloatArray, *, count: int, open_page: bool, delivered: bool) -> Flo
         Accesses.
     open_page : bool
         Whether rows stay open.
-    delivered : bool
-        Whether a link has passed on what was accessed, or it is only there.
 
     Returns
     -------
@@ -50,7 +49,7 @@ def walks(z: FloatArray, *, count: int, open_page: bool, delivered: bool) -> Flo
         With all rows closed at first, and with all rows open that are needed (open pages only).
     """
     ends = np.zeros((2, len(z), count))
-    walk_all(np.ascontiguousarray(z), *_draws(count), open_page, delivered, ends)
+    walk_all(np.ascontiguousarray(z), *_draws(count), open_page, ends)
     return ends / PLACEMENTS
 
 
@@ -67,22 +66,24 @@ def _draws(count: int) -> tuple[FloatArray, IntArray]:
 
 
 @kernel(soon=lambda z, *others: z.shape[0] <= SOON)
-def walk_all(z: Any, cut: Any, block: Any, open_page: Any, delivered: Any, ends: Any) -> None:
+def walk_all(z: Any, cut: Any, block: Any, open_page: Any, ends: Any) -> None:
     """Add up over the placements when the accesses of each packet are done, see `walks`."""
-    count = cut.shape[0]
+    count, placements = cut.shape
     most = int((z[:, CHANNELS] * z[:, BANKS]).max())
     # Of each bank the walk that used it last, when it is free, and its row; then the same of each bus.
     last, row, used = np.full(most, -1), np.zeros(most, dtype=np.int64), np.zeros(most)
     bus_last, bus, line = np.full(most, -1), np.zeros(most), np.zeros(count)
+    places = np.zeros((placements, count, 3), dtype=np.int64)
     walk = 0
     for i in range(z.shape[0]):
+        if i == 0 or moved(z[i], z[i - 1]):
+            put(z[i], cut, block, places)
         for warm in range(2):
-            for p in range(cut.shape[1]):
+            for p in range(placements):
                 walk += 1
-                at, latest = 0, 0.0
+                latest = 0.0
                 for j in range(count):
-                    at = block[j, p] if j == 0 or cut[j, p] < 1.0 / z[i, RUN_LENGTH] else at + 1
-                    channel, bank, here = locate(z[i], at)
+                    channel, bank, here = places[p, j, 0], places[p, j, 1], places[p, j, 2]
                     arrival = j * z[i, SPACING]
                     hit, free = warm == 1 and open_page, arrival
                     if last[bank] == walk:
@@ -95,8 +96,30 @@ def walk_all(z: Any, cut: Any, block: Any, open_page: Any, delivered: Any, ends:
                     last[bank], row[bank], used[bank] = walk, here, end if hit else end + z[i, RECOVERY]
                     bus_last[channel], bus[channel] = walk, end
                     end += z[i, ACCESS]
-                    latest = pass_on(line, j, end, z[i, SERVICE]) if delivered else max(latest, end)
+                    if z[i, DELIVERED]:
+                        latest = pass_on(line, j, end, z[i, SERVICE])
+                    else:
+                        latest = max(latest, end)
                     ends[warm, i, j] += latest
+
+
+@part
+def moved(z: Any, other: Any) -> Any:
+    """Return whether the accesses of two packets are at other places."""
+    found = False
+    for k in range(RUN_LENGTH + 1):
+        found = found or z[k] != other[k]
+    return found
+
+
+@part
+def put(z: Any, cut: Any, block: Any, places: Any) -> None:
+    """Fill in channel, bank and row of each access, for all placements; divisions take most of the time."""
+    at = 0
+    for p in range(cut.shape[1]):
+        for j in range(cut.shape[0]):
+            at = block[j, p] if j == 0 or cut[j, p] < 1.0 / z[RUN_LENGTH] else at + 1
+            places[p, j, 0], places[p, j, 1], places[p, j, 2] = locate(z, at)
 
 
 @part

@@ -52,9 +52,10 @@ def uneven_loads(c: Columns, rate: FloatArray, z: FloatArray) -> FloatArray:
 
     filled = rate * c.mean_segments * np.maximum(c.hold, 1e-9) / z[:, IN_ROW]
     levels = (np.arange(NODES) + 0.5) / NODES
-    shape = np.maximum(2.0 * filled / np.stack([c.places, c.channels]), 1e-2)[..., None]
-    nodes = gammaincinv(shape, levels) / shape
-    return np.asarray(nodes / nodes.mean(axis=-1, keepdims=True))
+    shape = np.maximum(2.0 * filled / np.stack([c.places, c.channels]), 1e-2)
+    shapes, which = np.unique(shape, return_inverse=True)
+    nodes = gammaincinv(shapes[:, None], levels) / shapes[:, None]
+    return np.asarray((nodes / nodes.mean(axis=-1, keepdims=True))[which.reshape(shape.shape)])
 
 
 @part

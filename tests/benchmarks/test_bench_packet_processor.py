@@ -24,16 +24,20 @@ from optimize.spaces.evaluation import significant
 from qmodels.systems.spec.fields import replace_fields, takes_array
 
 
+def every_metric(spec: qm.PacketProcessor) -> dict[str, Any]:
+    """Return all metrics: those that take longest are computed when they are read."""
+    return dict(qm.solve(spec).metrics)
+
+
 def test_one_design(benchmark: Any) -> None:
-    result = benchmark(qm.solve, qm.PacketProcessor())
-    assert result.stable
+    assert benchmark(every_metric, qm.PacketProcessor())["packet_latency"] < np.inf
 
 
 def test_the_default_space(benchmark: Any) -> None:
     space = default_space(qm.PacketProcessor())
     spec = space.batch(np.arange(space.size))
-    result = benchmark.pedantic(qm.solve, args=(spec,), rounds=3, warmup_rounds=1)
-    assert result.packet_latency.size == space.size == 2700
+    result = benchmark.pedantic(every_metric, args=(spec,), rounds=3, warmup_rounds=1)
+    assert result["packet_latency"].size == space.size == 2700
 
 
 @pytest.mark.slow
@@ -46,10 +50,10 @@ def test_designs_of_the_full_space(scattered: bool, bar: float, benchmark: Any) 
     spec = space.grid()
     if scattered:
         spec = space.batch(np.sort(np.random.default_rng(0).choice(space.size, 150, replace=False)))
-    result = benchmark.pedantic(qm.solve, args=(spec,), rounds=3, warmup_rounds=1)
+    result = benchmark.pedantic(every_metric, args=(spec,), rounds=3, warmup_rounds=1)
     started = time.process_time()
-    qm.solve(spec)
-    each = (time.process_time() - started) / result.packet_latency.size * 1e6
+    every_metric(spec)
+    each = (time.process_time() - started) / result["packet_latency"].size * 1e6
     benchmark.extra_info["us a design"] = each
     if each > bar:
         pytest.xfail(f"the bar is {bar:g} us a design, got {each:.1f}")

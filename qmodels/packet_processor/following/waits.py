@@ -12,8 +12,7 @@ from qmodels.numerics.tables import distinct
 from qmodels.packet_processor.balance import Balance
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.following.stream import Stream, streams
-from qmodels.packet_processor.networks.link_shares import inner_links
-from qmodels.systems.packets.processor_noc import ProcessorNoc
+from qmodels.packet_processor.networks.link_shares import Paths, inner_links, paths_of
 
 KINDS = 5
 """Waits of write, read, lookup, and for the pointer memory to store and to drain."""
@@ -43,7 +42,7 @@ class Run:
 
 @remembered(MEMORY, lambda one: one.mean.nbytes + one.top.nbytes + one.sizes.nbytes + one.missed.nbytes)
 def run(
-    stream: Stream, noc: ProcessorNoc, rate: float, hold: float, miss: float, numbers: tuple[float, ...]
+    stream: Stream, paths: Paths, rate: float, hold: float, miss: float, numbers: tuple[float, ...]
 ) -> Run:
     """Follow a stream at a packet rate, with holds of that mean; the numbers are those of `recursion`."""
     from qmodels.packet_processor.following.recursion import ALONE, LOOKUP, READ, WRITE, follow
@@ -55,7 +54,7 @@ def run(
     places[2, ~asks] = -1
     out = np.zeros((KINDS + 1, count))
     inside = np.flatnonzero(stream.measured(hold * rate))
-    inner = inner_links(noc, int(z[0]))
+    inner = inner_links(paths.noc, int(z[0]))
     follow(z, stream.times / rate, stream.segments, stream.hold * hold, places, inner, out)
     rounding = 16.0 * np.finfo(float).eps * float(stream.times[-1]) / rate
     out[:ALONE][out[:ALONE] < rounding] = 0.0
@@ -130,6 +129,7 @@ def followed(c: Columns, point: Balance) -> Followed:
     """Follow the stream of every design that keeps up on average; the others have no waits."""
     rate, router = point.rate, c.spec.noc.router
     found, which = streams(c.spec.workload, c.shape)
+    paths = paths_of(c.spec.noc.structure)
     # One access, whatever the trials: their share is small, and designs that differ in them share a run.
     allocation = (1.0 + c.enqueue_accesses) * c.pointer_time
     touched = np.maximum(c.segments / np.maximum(c.touched, 1.0), 1.0)
@@ -163,12 +163,13 @@ def followed(c: Columns, point: Balance) -> Followed:
         here[15] = np.minimum(reads, 0.95)
         here[19] = idle[mine] + node * (c.access + c.burst + 2 * (c.segment_time + c.request_time))[mine]
         keys, at = distinct(here)
+        runs = [
+            run(found[int(number)], paths, speed, hold, float(node), tuple(numbers))
+            for *numbers, speed, hold, number in keys.T.tolist()
+        ]
+        mean[:, mine] += weight[mine] * np.array([one.mean for one in runs]).T[:, at]
+        growth[mine] += weight[mine] * np.array([one.growth for one in runs])[at]
         order, ends = np.argsort(at, kind="stable"), np.cumsum(np.bincount(at))
-        for key, group in zip(keys.T, np.split(order, ends[:-1]), strict=True):
-            designs = mine[group]
-            *numbers, speed, hold, number = key.tolist()
-            one = run(found[int(number)], c.spec.noc.structure, speed, hold, float(node), tuple(numbers))
-            mean[:, designs] += weight[designs] * one.mean[:, None]
-            growth[designs] += weight[designs] * one.growth
-            shares.append((one, designs, weight[designs]))
+        for one, group in zip(runs, np.split(mine[order], ends[:-1]), strict=True):
+            shares.append((one, group, weight[group]))
     return Followed(mean=mean, growth=growth, shares=shares)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -23,43 +23,38 @@ SHARE_STEP = 0.1
 """Of the shares of short packets between which is interpolated."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Blocking:
-    """One network at several loads."""
-
-    capacity: float  # traffic intensity of the most loaded channel at which the network saturates, at most 1
-    # between, at_end: at `FRACTIONS` of it, how many times longer packets wait on their way, and for the
-    # ejection channel of an engine, than if they waited for busy channels alone.
-    between: FloatArray
-    at_end: FloatArray
+Group = tuple[int, int, int]
+"""Channels, and flits of a long and of a short packet."""
 
 
 def blocking_nodes(
-    noc: ProcessorNoc, *, channels: int, responses: bool, flits: tuple[int, int], short_share: FloatArray
+    noc: ProcessorNoc, groups: Sequence[Group], group: IntArray, *, responses: bool, short_share: FloatArray
 ) -> tuple[FloatArray, IntArray, FloatArray]:
     """Return rows of a table, one for a share of short packets, and the two around each design, weighed.
 
-    ``responses``: which of the two networks; ``flits``: flits of a long and of a short packet;
-    ``short_share``: share of the short packets, one value per design. A row holds the traffic intensity of
-    the most loaded channel at which the network saturates, and the factors of `Blocking`.
+    ``groups``, ``group``: the designs' channels and packets, and which of these each has; ``responses``:
+    which of the two networks; ``short_share``: share of the short packets, one value per design. A row holds
+    the traffic intensity of the most loaded channel at which the network saturates, at most 1; then, at
+    `FRACTIONS` of it, how many times longer packets wait on their way than if they waited for busy channels
+    alone; then the same for the ejection channel of an engine.
 
     The wormhole model of `qmodels.noc.solve_noc` for even traffic of single packets; the factors are
     applied to waits behind trains of packets, which full buffers lengthen in proportion.
     """
-    place = np.clip(short_share, 0.0, 1.0) / SHARE_STEP
-    low = np.minimum(np.floor(place), round(1.0 / SHARE_STEP) - 1.0)
+    place, steps = np.clip(short_share, 0.0, 1.0) / SHARE_STEP, round(1.0 / SHARE_STEP)
+    low = np.minimum(np.floor(place), steps - 1.0)
     around = np.stack([low, low + 1.0])
     weight = 1.0 - np.abs(place - around)
-    around = np.where(weight > 0.0, around, around[::-1])
-    nodes, which = np.unique(around, return_inverse=True)
-    found = [_blocking(noc, channels, responses, flits, round(float(node) * SHARE_STEP, 6)) for node in nodes]
-    rows = np.array([[one.capacity, *one.between, *one.at_end] for one in found])
-    return rows, which.reshape(around.shape), weight
+    around = np.where(weight > 0.0, around, around[::-1]).astype(np.int64)
+    nodes, which = np.unique(group * (steps + 1) + around, return_inverse=True)
+    split = (divmod(node, steps + 1) for node in nodes.tolist())
+    rows = [_blocking(noc, responses, groups[k], round(node * SHARE_STEP, 6)) for k, node in split]
+    return np.array(rows), which.reshape(around.shape), weight
 
 
 @part
 def blocking_factors(row: Any, intensity: Any) -> Any:
-    """Return the load as a part of the network's capacity, and the two factors of `Blocking`.
+    """Return the load as a part of the network's capacity, and the factors on the way and at its end.
 
     ``row``: one of `blocking_nodes`; ``intensity``: traffic intensity of the most loaded channel.
     """
@@ -71,9 +66,8 @@ def blocking_factors(row: Any, intensity: Any) -> Any:
 
 
 @lru_cache(maxsize=512)
-def _blocking(
-    noc: ProcessorNoc, channels: int, responses: bool, flits: tuple[int, int], short: float
-) -> Blocking:
+def _blocking(noc: ProcessorNoc, responses: bool, group: Group, short: float) -> FloatArray:
+    channels, *flits = group
     mix = tuple(
         PacketClass(flits=length, share=share)
         for length, share in zip(flits, (1.0 - short, short), strict=True)
@@ -95,9 +89,7 @@ def _blocking(
         ratio = np.ones(loads.size)
         np.divide(with_blocking, without, out=ratio, where=np.isfinite(with_blocking) & (without > 1e-9))
         factors.append(np.maximum.accumulate(np.maximum(ratio, 1.0)))
-    return Blocking(
-        capacity=min(limit * float(table.channel_load().max()), 1.0), between=factors[0], at_end=factors[1]
-    )
+    return np.concatenate([[min(limit * float(table.channel_load().max()), 1.0)], *factors])
 
 
 def _output_waits(turns: Turns, loads: FloatArray) -> FloatArray:

@@ -39,6 +39,19 @@ def link_shares(noc: ProcessorNoc, channels: int) -> tuple[LinkShares, LinkShare
     return _shares(both.requests), _shares(both.responses)
 
 
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """The paths of a network; as they are equal only to themselves, they are soon looked up."""
+
+    noc: ProcessorNoc
+
+
+@lru_cache(maxsize=256)
+def paths_of(noc: ProcessorNoc) -> Paths:
+    """Return the paths of a network, the same ones for equal networks."""
+    return Paths(noc)
+
+
 @lru_cache(maxsize=256)
 def inner_links(noc: ProcessorNoc, channels: int) -> npt.NDArray[np.int64]:
     """Return the most crossed channel of the path of requests but for its first and its last.

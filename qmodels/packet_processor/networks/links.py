@@ -12,7 +12,7 @@ from qmodels.evidence.constants import kept
 from qmodels.numerics.kernels import part
 from qmodels.numerics.tables import distinct
 from qmodels.packet_processor.design import Columns
-from qmodels.packet_processor.networks.blocking import FRACTIONS, blocking_factors, blocking_nodes
+from qmodels.packet_processor.networks.blocking import FRACTIONS, Group, blocking_factors, blocking_nodes
 from qmodels.packet_processor.networks.link_shares import link_shares
 from qmodels.queues.general.paced import mean_work
 
@@ -99,37 +99,47 @@ def network_columns(
     sizes = np.stack((c.channels, c.segment_time / c.cycle_time, c.request_time / c.cycle_time)).round()
     keys, of_design = distinct(sizes)
     noc, router = c.spec.noc.structure, c.spec.noc.router
-    found = np.zeros((2, NETWORK, c.channels.size))
+    groups: list[Group] = [
+        (int(channels), int(long), int(short)) for channels, long, short in keys.T.tolist()
+    ]
+    number = {channels: k for k, channels in enumerate(dict.fromkeys(group[0] for group in groups))}
+    mine = np.array([number[group[0]] for group in groups])[of_design]
+    columns: list[list[FloatArray]] = []
     links: list[FloatArray] = []
     tables: list[FloatArray] = []
-    for number, (channels, *flits) in enumerate(keys.T.astype(int).tolist()):
-        rows = np.flatnonzero(of_design == number)
-        for responses, work in enumerate(works):
-            load = link_shares(noc, channels)[responses]
+    for responses, (short_share, *of_work) in enumerate(works):
+        loads = [link_shares(noc, channels)[responses] for channels in number]
+        nodes, which, weight = blocking_nodes(
+            noc, groups, of_design, responses=bool(responses), short_share=short_share
+        )
+        of_links = np.array(
+            [
+                (
+                    load.share.max(),
+                    load.mean_links,
+                    (load.mean_links - 1.0) * float(router.pipeline_cycles)
+                    + load.mean_delay
+                    + ENDS
+                    + ALIGNMENT,
+                    load.end_inputs * router.virtual_channels * router.buffer_flits,
+                )
+                for load in loads
+            ]
+        )
+        top, path, way, buffers = of_links.T[:, mine]
+        columns.append(
+            [
+                mine + float(len(links)), top, *(which + sum(map(len, tables))), *weight, *of_work, path,
+                way * c.cycle_time, buffers * c.cycle_time,
+            ]
+        )  # fmt: skip
+        for load in loads:
             met = (load.contention > 0) & ~_at_engine(load.names, noc.initiators)
             again = load.same_target if responses else load.same_source
-            nodes, which, weight = blocking_nodes(
-                noc,
-                channels=channels,
-                responses=bool(responses),
-                flits=(flits[0], flits[1]),
-                short_share=work[0][rows],
-            )
-            cycle = c.cycle_time[rows]
-            way = (load.mean_links - 1.0) * float(router.pipeline_cycles) + load.mean_delay + ENDS + ALIGNMENT
-            buffers = load.end_inputs * router.virtual_channels * router.buffer_flits
-            of_work = (part[rows] for part in work[1:])
-            at = sum(map(len, tables))
-            found[responses][:, rows] = np.stack(
-                np.broadcast_arrays(
-                    float(len(links)), load.share.max(), *(which + at), *weight, *of_work, load.mean_links,
-                    way * cycle, buffers * cycle,
-                )
-            )  # fmt: skip
             links.append(np.stack([load.share, again, load.contention * load.share], axis=1)[met])
-            tables.append(nodes)
+        tables.append(nodes)
     start = np.cumsum([0, *map(len, links)])
-    return list(found[0]), list(found[1]), np.concatenate(links), start, np.concatenate(tables)
+    return columns[0], columns[1], np.concatenate(links), start, np.concatenate(tables)
 
 
 def _at_engine(names: tuple[str, ...], engines: int) -> npt.NDArray[np.bool_]:

@@ -46,7 +46,11 @@ def test_two_sources_for_one_target():
 def factors(noc, intensity, *, responses=False, short=0.5):
     values = np.atleast_1d(np.asarray(intensity, dtype=float))
     rows, which, weight = blocking_nodes(
-        noc.structure, channels=4, responses=responses, flits=(5, 1), short_share=np.array([short])
+        noc.structure,
+        [(4, 5, 1)],
+        np.zeros(1, dtype=int),
+        responses=responses,
+        short_share=np.array([short]),
     )
     found = [[blocking_factors(rows[k], value) for k in which[:, 0]] for value in values]
     return np.einsum("dnf,n->fd", np.array(found), weight[:, 0])

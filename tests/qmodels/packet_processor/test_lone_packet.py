@@ -21,8 +21,8 @@ def ends(
     bank_step: int = 32,
 ) -> list[float]:
     """Return when the first 1, 2, ... accesses are done, with 8 banks of one long row each."""
-    memory = [step, channels, 8, bank_step, 1 << 20, BURST, RECOVERY, PRECHARGE, ACCESS, run, 1.0, spacing]
-    found = walks(np.array([memory], dtype=float), count=count, open_page=open_page, delivered=False)
+    memory = [step, channels, 8, bank_step, 1 << 20, run, BURST, RECOVERY, PRECHARGE, ACCESS, 1.0, spacing, 0]
+    found = walks(np.array([memory], dtype=float), count=count, open_page=open_page)
     return found[int(warm), 0].tolist()
 
 
