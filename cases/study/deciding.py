@@ -43,6 +43,7 @@ def decide_case(
     points: int | None = None,
     also: Iterable[int] = (),
     after: Decision | None = None,
+    enough: int | None = None,
     progress: Progress | None = None,
 ) -> Decision:
     """Decide on an exploration of a system of any kind that has a simulator, see `optimize.decide`."""
@@ -57,6 +58,7 @@ def decide_case(
         points=points,
         also=also,
         after=after,
+        enough=enough,
         seed=runs.seed,
         progress=progress,
     )

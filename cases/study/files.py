@@ -55,7 +55,8 @@ def save_study(study: Study, out: Path) -> list[Path]:
                 (work / name).write_text(make(), encoding="utf-8")
         pictures = save_plots(study, work)
         names = [*texts, *(path.name for path in pictures), SUMMARY]
-        (work / SUMMARY).write_text(json_text({**summary(study), "files": names}), encoding="utf-8")
+        text = json_text({**summary(study), "files": names}, indent=None)
+        (work / SUMMARY).write_text(text, encoding="utf-8")
         for stale in _files_of(out):
             if stale not in names:
                 (out / stale).unlink(missing_ok=True)

@@ -53,6 +53,7 @@ def save_plots(study: Study, directory: Path) -> list[Path]:
         for suffix in (".png", ".svg"):
             paths.append(directory / f"{name}{suffix}")
             save(figure, paths[-1])
+            figure.set_layout_engine("none")  # laid out once: the other file is the same picture
     return paths
 
 
@@ -85,7 +86,7 @@ def latency_limit(part: Part, metric: str) -> float:
 LOOKS: dict[str, dict[str, Any]] = {
     "design (analytic)": {"s": 7, "color": GREY, "linewidths": 0, "rasterized": True},
     "saturated by the model (a latency stands at the edge)": {
-        "marker": "x", "s": 9, "color": GREY, "linewidths": 0.7,
+        "marker": "x", "s": 9, "color": GREY, "linewidths": 0.7, "rasterized": True,
     },
     "Pareto front in five objectives (analytic)": {
         "s": 12, "color": BLUE, "linewidths": 0, "rasterized": True,

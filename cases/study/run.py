@@ -42,6 +42,7 @@ def explore_case(
     goals: Mapping[str, Any] | None = None,
     budget_seconds: float | None = 60.0,
     points: int | None = None,
+    enough: int | None = None,
     runs: Runs | None = None,
     store: Path | None = None,
     progress: Progress | None = None,
@@ -54,9 +55,10 @@ def explore_case(
     `cases.study.goals.goals_of`; ``budget_seconds``: time for simulations, 0 for none; None if only `points`
     limits. Of several workloads the main one gets three quarters, the others share the rest; the design
     chosen for it is simulated under each, and so is the robust one [s]; ``points``: most designs to simulate
-    under each workload; ``runs``: how designs are simulated; ``store``: file that keeps finished simulations;
-    its directory is made when the first one starts. Required to simulate; ``progress``: called with (what,
-    finished, in all). If the user interrupts the simulations, what is done comes back.
+    under each workload; ``enough``: designs after which simulation may end earlier, see `optimize.decide`;
+    ``runs``: how designs are simulated; ``store``: file that keeps finished simulations; its directory is
+    made when the first one starts. Required to simulate; ``progress``: called with (what, finished, in
+    all). If the user interrupts the simulations, what is done comes back.
     """
     runs = runs or Runs()
     if points is not None:
@@ -77,7 +79,7 @@ def explore_case(
             progress("designs solved", len(analyses), len(spaces))
         analyses.append(analyse(name, space, wanted))
     parts: list[Part] = []
-    simulated = _Simulated(runs=runs, store=store, points=points, progress=progress)
+    simulated = _Simulated(runs=runs, store=store, points=points, enough=enough, progress=progress)
     for analysis in analyses:
         share = 1.0 if len(analyses) == 1 else MAIN if not parts else (1 - MAIN) / (len(analyses) - 1)
         stopped = any(part.decision.interrupted for part in parts)
@@ -103,6 +105,7 @@ class _Simulated:
     runs: Runs
     store: Path | None
     points: int | None
+    enough: int | None
     progress: Progress | None
 
     def part(
@@ -117,6 +120,7 @@ class _Simulated:
             points=self.points if after is None else 1,
             also=also,
             after=after,
+            enough=self.enough,
             progress=_named(self.progress, f"{analysis.name}: simulation"),
         )
         found = check(analysis.exploration, decision.results) if decision.results else None

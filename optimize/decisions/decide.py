@@ -56,6 +56,7 @@ def decide(
     points: int | None = None,
     also: Iterable[int] = (),
     after: Decision | None = None,
+    enough: int | None = None,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Decision:
@@ -87,6 +88,8 @@ def decide(
         Rows to simulate whatever they decide, if anything is simulated.
     after : Decision, optional
         A decision on the same model to go on from: what it simulated counts and is not simulated again.
+    enough : int, optional
+        Designs after which it ends as soon as a simulated one is the choice, or tied with it.
     seed : int
         Of all that is drawn.
     progress : callable, optional
@@ -107,10 +110,11 @@ def decide(
     The chosen design is the knee of the front (with one objective its best). First the knee by the model
     is simulated, then batches: the knee by the corrected values, designs likely to be it, designs whose
     place on the front is open, and a third drawn from all so that the intervals hold for all. It ends when
-    the limit is reached or nothing is open and the knee is simulated. Beyond a limit of time up to two
-    more are simulated, each the knee by then. If the knee is still not simulated, the simulated point of the
-    front that is nearest to the ideal is chosen; if no simulated design is feasible, up to eight more are
-    tried, each the knee of what is left.
+    the limit is reached, nothing is open and the knee is simulated, or enough designs were simulated and
+    one of them on the front is no farther from the ideal than the knee by more than 1 % of the front's
+    ranges. Beyond a limit of time up to two more are simulated, each the knee by then. If the knee is still
+    not simulated, the simulated point of the front that is nearest to the ideal is chosen; if no simulated
+    design is feasible, up to eight more are tried, each the knee of what is left.
 
     Examples
     --------
@@ -137,6 +141,8 @@ def decide(
         raise ValueError(f"budget_seconds must be finite and >= 0, got {budget_seconds!r}")
     if points is not None:
         checks.whole("points", points, least=0)
+    if enough is not None:
+        checks.whole("enough", enough, least=1)
     checks.whole("seed", seed, least=0)
     started = time.perf_counter()
     limit = _Limit(
@@ -152,7 +158,7 @@ def decide(
         try:
             _run(state, [row for row in dict.fromkeys(also) if row not in state.tried], simulate)
             limit = replace(limit, started=time.perf_counter())
-            _spend(state, simulate, limit, _reporter(progress, limit, state))
+            _spend(state, simulate, limit, enough, _reporter(progress, limit, state))
         except KeyboardInterrupt:
             interrupted = True
     spent = time.perf_counter() - started + (after.seconds if after else 0.0)
@@ -174,12 +180,16 @@ def _reporter(progress: Callable[[int, int], None] | None, limit: _Limit, state:
     return report
 
 
-def _spend(state: State, simulate: Simulate, limit: _Limit, report: Callable[[], None]) -> None:
+def _spend(
+    state: State, simulate: Simulate, limit: _Limit, enough: int | None, report: Callable[[], None]
+) -> None:
     """Simulate until the limit is reached or the decision stands."""
     each, batch, first = 0.0, 1, True
     report()
     while True:
         count = limit.more(len(state.tried), each, batch)
+        if enough is not None and len(state.results) >= enough and state.tied:
+            return
         if not count or state.settled:
             break
         rows = state.next_rows(count)
@@ -189,10 +199,10 @@ def _spend(state: State, simulate: Simulate, limit: _Limit, report: Callable[[],
         report()
         if first:
             # What a first simulation prepares, such as compiling, is not the budget's; two tell the time.
-            first, each, batch = False, 0.0, 2
+            first, each, batch = False, 0.0, 2 if enough is None else max(1, enough - len(state.tried))
             limit = replace(limit, started=time.perf_counter())
             continue
-        batch = max(FIRST, len(state.tried) // 2)
+        batch = max(FIRST, len(state.tried) // 2) if enough is None else max(2, enough - len(state.tried))
     for tried in range(TRIES):
         best = state.best
         if best is None or best in state.tried:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from optimize import checks
 from optimize.decisions.correction import Correction, features_of
 from optimize.decisions.decision import LEVEL, BoolArray, Decision
-from optimize.decisions.uncertain import front_membership
+from optimize.decisions.uncertain import excluded
 from optimize.decisions.worth import Known, chances, next_rows
 from optimize.search.exploration import Exploration, conclude
 from optimize.search.feasibility import Goals
@@ -21,6 +21,11 @@ from optimize.spaces.stability import LOAD, STABLE, saturated
 
 MARGIN = 0.05
 """How far from a full resource the word of the model on who keeps up is not believed (chosen in view)."""
+
+
+TIED = 0.01
+"""Distance to the ideal, each objective scaled by its range on the front, by which designs are not told
+apart: less than the intervals of their simulations (chosen in view)."""
 
 
 class State:
@@ -150,8 +155,8 @@ class State:
             if floor is not None:
                 possible, admitted = possible & (high[name] >= floor), admitted & (low[name] >= floor)
         ends = [np.stack([end[name] for name in names], axis=1) for end in (low, high)]
-        member = front_membership(*ends, maximize=self.model.maximized, admitted=admitted, possible=possible)
-        self._able = ~member.off
+        mask = self.model.maximized
+        self._able = ~excluded(*ends, maximize=mask, admitted=admitted, possible=possible)
         self.open = np.flatnonzero(self._able & ~self._is(self.results))
 
     def _is(self, rows: Collection[int]) -> BoolArray:
@@ -172,6 +177,16 @@ class State:
     def best(self) -> int | None:
         """The row that would be chosen, simulated or not; one that cannot be simulated is passed over."""
         return self._nearest(~self._is(self.failed))
+
+    @property
+    def tied(self) -> bool:
+        """Whether the choice is simulated, or a simulated point of the front all but as near to the ideal."""
+        own, best = self._nearest(self._is(self.results)), self.best
+        if own is None or best is None:
+            return False
+        values, front = self._now.values, self._now.front
+        far = ideal_distance(values[[own, best]], values[front], maximize=self.model.maximized)
+        return own == best or bool(far[0] - far[1] <= TIED)
 
     @property
     def simulated_feasible(self) -> bool:
@@ -271,6 +286,9 @@ class State:
             return f"{rule}, which its simulation bears out"
         count = len(self._rows)
         among = f"the {count} simulated designs" if count > 1 else "designs simulated, this one alone"
+        if self.tied:
+            better = f"by more than {TIED:.0%} of the front's ranges"
+            return f"{rule} among {among}; no other is expected to be better {better}"
         return f"{rule} among {among}, as far as the budget reached"
 
 

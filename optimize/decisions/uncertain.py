@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optimize.search.dominance import distinct_front, dominated_by
-from optimize.search.pareto import Mask, as_costs
+from optimize.search.pareto import FloatArray, Mask, as_costs
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -67,16 +67,8 @@ def front_membership(
     >>> member.on, member.off
     (array([ True, False, False, False]), array([False, False, False,  True]))
     """
-    ends = as_costs(low, maximize), as_costs(high, maximize)
-    if ends[0].shape != ends[1].shape:
-        raise ValueError(f"low and high must have one shape, got {ends[0].shape} and {ends[1].shape}")
-    best, worst = np.minimum(*ends), np.maximum(*ends)
-    count = len(best)
-    sure = _mask("admitted", admitted, count) & ~np.isposinf(worst).any(axis=1)
-    maybe = _mask("possible", possible, count) & ~np.isposinf(best).any(axis=1)
-    off = ~maybe
-    rows = np.flatnonzero(maybe)
-    off[rows] = dominated_by(best[rows], distinct_front(worst[sure]))
+    best, worst, sure, maybe = _ends(low, high, maximize, admitted, possible)
+    off = _off(best, worst, sure, maybe)
     on = sure & ~off
     rivals = np.flatnonzero(maybe & ~off)
     values = best[rivals]
@@ -84,6 +76,41 @@ def front_membership(
         beats = (values <= worst[row]).all(axis=1) & (values < worst[row]).any(axis=1)
         on[row] = not (beats & (rivals != row)).any()
     return Membership(on=on, off=off)
+
+
+def excluded(
+    low: npt.ArrayLike,
+    high: npt.ArrayLike,
+    *,
+    maximize: Mask,
+    admitted: npt.ArrayLike,
+    possible: npt.ArrayLike,
+) -> BoolArray:
+    """Return `Membership.off` alone, a small part of the work of `front_membership`."""
+    return _off(*_ends(low, high, maximize, admitted, possible))
+
+
+def _ends(
+    low: npt.ArrayLike,
+    high: npt.ArrayLike,
+    maximize: Mask,
+    admitted: npt.ArrayLike | None,
+    possible: npt.ArrayLike | None,
+) -> tuple[FloatArray, FloatArray, BoolArray, BoolArray]:
+    """Return the best and worst costs, and which points are admitted for sure and perhaps."""
+    ends = as_costs(low, maximize), as_costs(high, maximize)
+    if ends[0].shape != ends[1].shape:
+        raise ValueError(f"low and high must have one shape, got {ends[0].shape} and {ends[1].shape}")
+    best, worst = np.minimum(*ends), np.maximum(*ends)
+    sure = _mask("admitted", admitted, len(best)) & ~np.isposinf(worst).any(axis=1)
+    return best, worst, sure, _mask("possible", possible, len(best)) & ~np.isposinf(best).any(axis=1)
+
+
+def _off(best: FloatArray, worst: FloatArray, sure: BoolArray, maybe: BoolArray) -> BoolArray:
+    off = ~maybe
+    rows = np.flatnonzero(maybe)
+    off[rows] = dominated_by(best[rows], distinct_front(worst[sure]))
+    return off
 
 
 def _mask(name: str, value: npt.ArrayLike | None, count: int) -> BoolArray:

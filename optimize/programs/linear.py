@@ -7,8 +7,11 @@ time limit optimal. The calls used here emit no warning in either generation.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 TOLERANCE = 1e-9
@@ -40,9 +43,7 @@ class Model:
     """
 
     def __init__(self, *, relaxed: bool = False) -> None:
-        import pulp  # before highspy: PuLP 4 must be the one that loads it
-
-        self._pulp = pulp
+        self._pulp = pulp = _loaded()
         self._problem = pulp.LpProblem("model", pulp.LpMinimize)
         self._variables: list[Any] = []
         self._relaxed, self._rows = relaxed, 0
@@ -127,6 +128,27 @@ class Model:
             raise RuntimeError(f"HiGHS stopped with status {highs.modelStatusToString(status)!r}")
         values = [self._pulp.value(x) for x in self._variables] if solved else []
         return Outcome(status=names[status], values=values, bound=float(info.mip_dual_bound))
+
+
+@cache
+def _loaded() -> Any:
+    """Return PuLP; the banner that HiGHS 1.16 writes to the standard output, once a process, is not shown."""
+    import pulp  # before highspy: PuLP 4 must be the one that loads it
+
+    if sys.stdout is None:  # a program without a terminal
+        return pulp
+    sys.stdout.flush()
+    shown, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 1)
+        import highspy
+
+        highspy.Highs()
+    finally:
+        os.dup2(shown, 1)
+        os.close(shown)
+        os.close(nowhere)
+    return pulp
 
 
 def solver_name() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cases.study.analysis import DIGITS, analyse, choose_within, representatives
+from cases.study.analysis import DIGITS, analyse, choose_within
 from cases.study.goals import goals_of
 from cases.study.packet_processor import GREEDY_ORDER, default_space, solved_columns
 from cases.study.searches import search_rows, search_section
@@ -15,7 +15,7 @@ from qmodels.systems.spec.fields import replace_fields
 @pytest.fixture(scope="module")
 def analysis(small_specs):
     return analyse(
-        "large", default_space(small_specs["large-packets"]), goals_of(small_specs["large-packets"]), points=5
+        "large", default_space(small_specs["large-packets"]), goals_of(small_specs["large-packets"])
     )
 
 
@@ -109,23 +109,9 @@ def test_greedy_recalls_what_the_model_says(analysis):
         assert np.array_equal(analysis.greedy.table[name], exact[name][rows])
 
 
-@pytest.mark.parametrize("points", [1, 3, 1000])
-def test_representatives_are_few_points_of_the_front(analysis, points):
-    rows = representatives(analysis.exploration, points)
-    assert len(rows) <= points
-    assert analysis.exploration.knee in rows
-    assert set(rows) <= set(analysis.exploration.front)
-    assert (np.diff(rows) > 0).all()
-
-
-def test_no_representatives_are_asked_for(analysis):
-    assert len(representatives(analysis.exploration, 0)) == 0
-
-
 def test_nothing_keeps_up(small_specs):
     overloaded = replace_fields(small_specs["large-packets"], {"load_factor": 100})
     analysis = analyse("large", default_space(overloaded), goals_of(overloaded))
     assert analysis.exploration.knee is None
     assert analysis.greedy is analysis.budget is analysis.against is None
-    assert len(analysis.chosen) == 0
     assert analysis.greedy_path == ()

@@ -22,7 +22,7 @@ RUNS = Runs(packets=1000, replications=2, seed=5)
 @pytest.fixture(scope="module")
 def analysis(small_specs):
     return analyse(
-        "large", default_space(small_specs["large-packets"]), goals_of(small_specs["large-packets"]), points=3
+        "large", default_space(small_specs["large-packets"]), goals_of(small_specs["large-packets"])
     )
 
 
@@ -38,10 +38,17 @@ def whole(analysis, results):
     return check(analysis.exploration, results)
 
 
+def three(analysis):
+    """Return three rows of the front, the first, the knee and the last."""
+    front = analysis.exploration.front
+    return sorted({int(front[0]), analysis.exploration.knee, int(front[-1])})
+
+
 def simulated(analysis, runs, store):
-    """Return what the simulation says of the chosen rows."""
-    specs = [analysis.exploration.spec(row) for row in analysis.chosen]
-    return dict(zip(analysis.chosen.tolist(), runs.simulate(specs, store=store), strict=True))
+    """Return what the simulation says of three rows."""
+    rows = three(analysis)
+    specs = [analysis.exploration.spec(row) for row in rows]
+    return dict(zip(rows, runs.simulate(specs, store=store), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -173,8 +180,8 @@ def test_a_dispute_about_stability_is_reported(analysis, results, monkeypatch):
         }
 
     monkeypatch.setattr(check_module, "simulated_columns", saturated)
-    found = check(analysis.exploration, {row: results[row] for row in analysis.chosen[:2].tolist()})
-    assert found.disputed == tuple(analysis.exploration.table["design"][analysis.chosen[:2]])
+    found = check(analysis.exploration, {row: results[row] for row in three(analysis)[:2]})
+    assert found.disputed == tuple(analysis.exploration.table["design"][three(analysis)[:2]])
     latency = next(error for error in found.errors if error.metric == "packet_latency")
     assert (latency.designs, latency.finite, latency.covered) == (2, 0, 0)
     assert np.isnan(latency.mean)

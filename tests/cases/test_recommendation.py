@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cases.study.analysis import representatives
 from cases.study.check import Runs
 from cases.study.files import SUMMARY, save_study
 from cases.study.packet_processor import DATA
@@ -18,7 +17,7 @@ from cases.study.recommendation import SATURATED, recommend
 from cases.study.run import STORE, explore_case
 from cases.study.words.advice import recommendation
 from cases.study.words.findings import part_sections, study_text, trust
-from cases.study.words.stream import peak_gbps, trace_section, trace_summary
+from cases.study.words.stream import trace_section, trace_summary
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.spec.text.toml import from_toml
@@ -96,19 +95,6 @@ def test_designs_that_saturate_in_their_simulation_are_not_starred(unsteady):
     )
     held = decision.simulated[decision.feasible[decision.simulated]]
     assert not (costs[held] < costs[star.row]).all(axis=1).any()
-
-
-def test_some_of_the_points_sustain_the_busiest_twentieth(unsteady):
-    part = unsteady[0].parts[0]
-    table, base = part.analysis.exploration.table, part.analysis.exploration.space.base
-    peak = peak_gbps(base.workload)
-    assert peak == pytest.approx(46 * 2.5, rel=0.15)
-    sustained = table["saturation_data_rate"][part.analysis.chosen] >= peak
-    plain = representatives(part.analysis.exploration, 12)
-    assert sustained.sum() >= max(2, (table["saturation_data_rate"][plain] >= peak).sum())
-    assert part.analysis.exploration.knee in part.analysis.chosen
-    assert part.analysis.budget.row in part.analysis.chosen
-    assert len(part.analysis.chosen) <= 12
 
 
 def test_the_recommendation_is_the_first_thing_said(unsteady):

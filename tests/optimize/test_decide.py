@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from optimize import Interrupted, Space, decide, explore
 from optimize.decisions.correction import Correction, features_of
 from optimize.decisions.worth import QUANTILE, Known, chances
-from optimize.search.pareto import nondominated
+from optimize.search.pareto import ideal_distance, nondominated
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,26 @@ def test_the_chosen_design_is_simulated_and_the_answer_follows_the_seed(seed, po
     again = run(Truth(seed, 0.1), points=points, seed=seed)
     assert again.simulated.tolist() == found.simulated.tolist() and again.chosen == found.chosen
     assert again.table["latency_high"].tolist() == found.table["latency_high"].tolist()
+
+
+def test_it_ends_once_enough_are_simulated_and_the_best_or_one_tied_with_it_is_among_them():
+    saved = 0
+    for seed in range(30):
+        truth, whole = Truth(seed, 0.15), Truth(seed, 0.15)
+        found = run(truth, enough=3, seed=seed)
+        run(whole, seed=seed)
+        saved += len(whole.seen) - len(truth.seen)
+        assert len(truth.seen) >= 3 and found.chosen in truth.seen
+        values = np.stack([found.table[name] for name in ("latency", "cost")], axis=1)
+        far = ideal_distance(values, values[found.front])
+        assert far[found.chosen] <= far[found.front].min() + 0.01 and found.chosen in found.front
+        best = far[found.front].argmin()
+        assert ("bears out" in found.reason) == (found.chosen == found.front[best])
+        if "bears out" not in found.reason:
+            assert f"among the {len(truth.seen)} simulated designs; no other is expected" in found.reason
+    assert saved > 5 * 30
+    found = run(Truth(0, 0.15), also=[27, 28, 29], enough=3)  # none of them the best, which is simulated too
+    assert found.chosen in set(found.simulated.tolist()) - {27, 28, 29}
 
 
 def test_no_budget_leaves_the_model_and_says_so():
@@ -262,6 +282,7 @@ def test_two_points_have_the_probability_of_a_difference():
         ({"budget_seconds": -1}, "budget_seconds must be finite and >= 0, got -1"),
         ({"budget_seconds": float("nan")}, "budget_seconds must be finite and >= 0, got nan"),
         ({"points": 1.5}, "points must be a whole number >= 0, got 1.5"),
+        ({"enough": 0}, "enough must be a whole number >= 1, got 0"),
         ({"stated": {"latncy": 0.1}}, "stated must name metrics, got 'latncy'; did you mean 'latency'"),
         ({"subject_to": {"cost": (3, 1)}}, r"subject_to\['cost'\] must have low <= high"),
     ],

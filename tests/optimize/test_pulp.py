@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 
 import numpy as np
 import pytest
 
 from optimize.programs.linear import Model, solver_name
+
+
+def test_the_solver_writes_nothing():
+    """JSON on the standard output must be that alone; HiGHS 1.16 introduces itself there."""
+    program = (
+        "from optimize.programs.linear import Model; m = Model(); m.binary(1.0); print(m.solve().status)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (run.stdout, run.stderr) == ("optimal\n", "")
 
 
 def test_a_mixed_program():

@@ -194,7 +194,7 @@ class Words(Phrases):
         if not decision.settled:
             text = (
                 f"Not settled: {len(decision.open)} designs that were not simulated could still enter the "
-                f"front ({count} simulated). A larger --budget settles more."
+                f"front ({count} simulated). A longer --budget settles more."
             )
         return [*claims, Claim("how sure", text, values)]
 

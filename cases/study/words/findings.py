@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -36,21 +37,23 @@ DISTINCT = 3
 """Significant digits in which points of the front are told apart: simulations do not resolve more."""
 
 
-def answer_sections(part: Part) -> list[Section]:
+@lru_cache(maxsize=16)
+def answer_sections(part: Part) -> tuple[Section, ...]:
     """Return what is read first: the answer, the front, and how far to trust them."""
     if part.decision.chosen is None:
-        return [recommendation(part), trust(part.decision)]
-    return [recommendation(part), front_section(part.decision), trust(part.decision)]
+        return recommendation(part), trust(part.decision)
+    return recommendation(part), front_section(part.decision), trust(part.decision)
 
 
-def detail_sections(part: Part) -> list[Section]:
+@lru_cache(maxsize=16)
+def detail_sections(part: Part) -> tuple[Section, ...]:
     """Return what else was found: of the trace, by other searches, and in each simulated design."""
     base = part.analysis.exploration.space.base
     stream = trace_section(base.workload, **trace_limits(base))
     sections = [] if stream is None else [stream]
     if part.analysis.exploration.knee is not None:
         sections += [_greedy(part.analysis), _searches(part)]
-    return sections + (_check(part, part.check) if part.check is not None else [])
+    return (*sections, *(_check(part, part.check) if part.check is not None else ()))
 
 
 def part_sections(part: Part) -> list[Section]:
