@@ -15,6 +15,8 @@ from qmodels.queues.general.mg1 import mg1_waiting_time
 
 MOST_STATES = 64
 """States up to which the chain over the ages of the banks in use is solved exactly."""
+NEVER = 1e-12
+"""Probability, but for rounding 0, that another bank is taken where all of them are in use."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -153,6 +155,8 @@ def _gap_chain(busy: float, miss: float, banks: int) -> Any:
         options = [(max(1.0, busy - age), miss, busy - age > 1 + 1e-9) for age in ages]
         options.append((1.0, max(0.0, 1 - miss * len(ages)), False))
         for gap, probability, late in options:
+            if probability < NEVER:
+                continue
             state = (0.0, *(round(age + gap, 9) for age in ages if age + gap < busy - 1e-9))
             if state not in numbers:
                 numbers[state] = len(numbers)
@@ -179,6 +183,8 @@ def _long_gap_chain(busy: float, miss: float, banks: int) -> Any:
         for k in range(1, old + 1):
             options.append((float(k), miss, k > 1, (min(new + 1, most), old - k)))
         for gap, probability, late, state in options:
+            if probability < NEVER:
+                continue
             state = (state[0], min(state[1], most - state[0]))
             if state not in numbers:
                 numbers[state] = len(numbers)

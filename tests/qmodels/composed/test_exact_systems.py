@@ -12,6 +12,9 @@ from qmodels import queues
 from qmodels.composed import solve_system
 from qmodels.composed.couplings.full_windows import scattered
 from qmodels.composed.errors import ERRORS, LOADS
+from qmodels.composed.parts.dram import respond_dram
+from qmodels.composed.plan import ONE
+from qmodels.composed.streams import Stream
 from qmodels.networks.closed.mva import mva
 from qmodels.noc.solve_noc import solve_noc
 from qmodels.systems.cache.spec import CacheLevel, CacheSystem
@@ -242,3 +245,17 @@ def test_regions_of_the_error_map_adjoin_and_have_rows():
     assert [low for low, _ in LOADS] == ends[:-1]
     rows = {float(row["load_to"]) for row in ERRORS.rows if row["region"] == "open, stations"}
     assert rows == set(ends[1:])
+
+
+@pytest.mark.parametrize("scv", [0.25, 1.0, 4.0])
+def test_what_leaves_an_idle_memory_is_as_variable_as_what_came(scv):
+    """At one channel; behind several what is not Poisson has come nearer to it."""
+    one, four = (
+        respond_dram(dram("DDR4-3200", channels=channels), (
+            Stream(flow="f", step=Read("m"), rate=1e-9, batch=ONE, scv=scv, write=False, bytes=64,
+                   sources=np.zeros(0)),
+        )).responses[0].departure_scv
+        for channels in (1, 4)
+    )  # fmt: skip
+    assert one == pytest.approx(scv, rel=1e-5)
+    assert four == pytest.approx(1) if scv == 1 else 0 < (four - 1) / (scv - 1) < 1
