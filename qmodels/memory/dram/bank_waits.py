@@ -139,7 +139,7 @@ def _saturated_gaps(slot: float, busy: float, miss: float, banks: int) -> tuple[
     law = solved.sum(axis=0) / size
     means = gaps.sum(axis=1)
     mean = float(law @ means)
-    potential = solved @ (means - mean)
+    potential = solved @ means
     covariance = float(law @ gaps @ potential - mean * (law @ potential))
     square = float(law[source] @ (probability * gap**2))
     return mean, square, covariance, float(law[source] @ (probability * late))
@@ -152,12 +152,16 @@ def _gap_chain(busy: float, miss: float, banks: int) -> Any:
     moves = []
     while todo:
         ages = todo.pop()
-        options = [(max(1.0, busy - age), miss, busy - age > 1 + 1e-9) for age in ages]
-        options.append((1.0, max(0.0, 1 - miss * len(ages)), False))
-        for gap, probability, late in options:
+        # A bank that is not in use; or one that is, whose row is hit or has to be opened: it is in use anew.
+        options = [(1.0, 1 - len(ages) / banks, False, ages)]
+        for k, age in enumerate(ages):
+            others = ages[:k] + ages[k + 1 :]
+            options.append((max(1.0, busy - age), miss, busy - age > 1 + 1e-9, others))
+            options.append((1.0, 1 / banks - miss, False, others))
+        for gap, probability, late, kept in options:
             if probability < NEVER:
                 continue
-            state = (0.0, *(round(age + gap, 9) for age in ages if age + gap < busy - 1e-9))
+            state = (0.0, *(round(age + gap, 9) for age in kept if age + gap < busy - 1e-9))
             if state not in numbers:
                 numbers[state] = len(numbers)
                 todo.append(state)
@@ -176,7 +180,12 @@ def _long_gap_chain(busy: float, miss: float, banks: int) -> Any:
     moves = []
     while todo:
         new, old = todo.pop()
-        options = [(1.0, max(0.0, 1 - miss * (new + old)), False, (min(new + 1, most), max(old - 1, 0)))]
+        hit, later = 1 / banks - miss, max(old - 1, 0)
+        options = [
+            (1.0, 1 - (new + old) / banks, False, (min(new + 1, most), later)),
+            (1.0, hit * new, False, (new, later)),
+            (1.0, hit * old, False, (min(new + 1, most), max(old - 2, 0))),
+        ]
         for k in range(new):
             gap = max(1.0, busy - k)
             options.append((gap, miss, gap > 1 + 1e-9, (1, k)))

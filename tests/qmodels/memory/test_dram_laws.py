@@ -206,6 +206,58 @@ def test_one_bank_in_order_is_md1(busy):
     assert_allclose([found.max_rate, found.mean_waiting_time], [1 / busy, busy / 2])
 
 
+def tried_out(banks, hits, slot, busy, rate=np.inf, accesses=30_000):
+    """Return how many accesses a cycle go out in order, the share that their bank delays, and their wait."""
+    rng = np.random.default_rng(1)
+    free, bus, late, wait = [0.0] * banks, 0.0, 0, 0.0
+    arrivals = np.cumsum(rng.exponential(1 / rate, accesses)) if rate < np.inf else np.zeros(accesses)
+    drawn = rng.integers(banks, size=accesses).tolist(), rng.random(accesses) < hits, arrivals.tolist()
+    for bank, hit, come in zip(*drawn, strict=True):
+        turn = max(bus, come)
+        start = turn if hit else max(turn, free[bank])
+        late += start > turn
+        wait += start - come
+        bus, free[bank] = start + slot, start + busy
+    return accesses / bus, late / accesses, wait / accesses
+
+
+@pytest.mark.parametrize(
+    ("banks", "hits", "busy"),
+    [(1, 0.5, 20), (2, 0.4, 20), (4, 0.5, 22), (8, 0.6, 12), (4, 0.0, 24), (4, 0.3, 60)],
+)
+def test_row_hits_of_few_banks_are_those_tried_out(banks, hits, busy):
+    """A hit does not wait for its bank, which is in use anew from then on, and not twice."""
+    rate, late, _ = tried_out(banks, hits, 4, busy)
+    found = in_order_banks(arrival_rate=9.0, burst=4, bank_busy=busy, banks=banks, row_hit_probability=hits)
+    assert_allclose(found.max_rate, rate, rtol=0.01)
+    assert_allclose(found.conflict_probability, late, atol=0.01)
+
+
+@pytest.mark.parametrize("load", [0.3, 0.8])
+@pytest.mark.parametrize(("banks", "hits", "busy"), [(4, 0.0, 8), (2, 0.5, 7), (3, 0.3, 18)])
+def test_waits_and_conflicts_in_order_are_those_tried_out(banks, hits, busy, load):
+    """Exact for banks that are busy for two bursts at most, whose wait is that of M/G/1."""
+    here = {"burst": 4, "bank_busy": busy, "banks": banks, "row_hit_probability": hits}
+    rate = load * in_order_banks(arrival_rate=0.0, **here).max_rate
+    found = in_order_banks(arrival_rate=rate, **here)
+    _, late, wait = tried_out(banks, hits, 4, busy, rate)
+    assert_allclose(found.conflict_probability, late, atol=0.01 if busy <= 8 else 0.02)
+    assert_allclose(found.mean_waiting_time, wait, rtol=0.06)  # of 30,000 accesses: 2 % at load 0.8
+
+
+def test_at_the_largest_rate_itself_nobody_is_served_in_time():
+    for busy, top in ((12, 1 / 4), (64, 8 / 64)):
+        found = ready_first_banks(arrival_rate=[top, 0.999 * top], burst=4, bank_busy=busy, banks=8)
+        assert np.isinf(found.mean_waiting_time).tolist() == [True, False] and found.max_rate == top
+
+
+@pytest.mark.parametrize("traffic", [StridedBlocks(), StridedBlocks(stride=4), Packets(blocks=1)])
+def test_accesses_without_load_wait_for_nothing(traffic):
+    answer = solve_dram(replace(QUIET, traffic=replace(traffic, arrival_rate=0.0)))
+    waits = {name: float(answer.latency_parts[name]) for name in ("bank", "activation", "bus", "queue")}
+    assert waits == dict.fromkeys(waits, pytest.approx(0, abs=1e-9))
+
+
 def test_a_system_of_one_bank_in_order_is_solved():
     """It had a chain with more banks in use than there are."""
     spec = replace(BANKS, scheduler="in-order", geometry=DramGeometry(groups=1, banks=1))
@@ -251,6 +303,14 @@ def test_what_all_are_alike_in_is_found_by_either_way():
         assert_allclose(getattr(pure.waits[0], name), getattr(mixed.waits[0], name), atol=1e-9, err_msg=name)
     light = mixed_waits(QUIET, [Kind(blocks=4, write=False, rate=0.005)])
     assert pure.load == pytest.approx(10 * light.load)
+
+
+def test_single_accesses_in_order_are_alike_of_whatever_kind():
+    spec = replace(QUIET, scheduler="in-order")
+    kinds = [Kind(blocks=1, write=False, rate=rate) for rate in (0.005, 0.01)]
+    pure = pure_waits(replace(spec, traffic=Packets(blocks=1)), 0.015).waits[0]
+    for waits in mixed_waits(spec, kinds).waits:
+        assert_allclose(waits.bank + waits.bus, pure.bank + pure.bus, rtol=1e-9)
 
 
 def test_packets_that_follow_each_other_find_rows_open_if_nobody_else_was_there():
