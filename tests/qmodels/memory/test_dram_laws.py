@@ -13,12 +13,14 @@ from numpy.testing import assert_allclose
 from qmodels.memory.dram.access_pattern import SAMPLE, access_pattern
 from qmodels.memory.dram.answer import quantiles
 from qmodels.memory.dram.bank_waits import in_order_banks, ready_first_banks
-from qmodels.memory.dram.channel_waits import _row_open
+from qmodels.memory.dram.channel_waits import _row_open, channel_waits
 from qmodels.memory.dram.errors import kind_of, measured_error, random_region
 from qmodels.memory.dram.limits import bank_times, binding, bus_time, channel_limits, refresh_time
-from qmodels.memory.dram.mixture import Kind, mixed_waits, pure_waits
+from qmodels.memory.dram.mixture import Kind, _mean_waits, mixed_waits, pure_waits
 from qmodels.memory.dram.order_waits import _asymptotic_variance
 from qmodels.memory.dram.quantiles import grid, latency_law, mixture
+from qmodels.memory.dram.recursions.sequence import SERVED, Steps
+from qmodels.memory.dram.sequence_waits import Paths, _weights
 from qmodels.memory.dram.solve import solve_dram
 from qmodels.memory.dram.writes.drains import Turns
 from qmodels.memory.dram.writes.queue import refreshed_writes
@@ -398,3 +400,51 @@ def test_regions_are_named_by_what_they_are():
     assert random_region(two) == "closed pages, 2 ranks, no refresh"
     kinds = [Packets(blocks=4, spacing=2), Packets(blocks=1, spacing=2), Packets(blocks=4), RandomBlocks()]
     assert [kind_of(one) for one in kinds] == ["spread packets", "packets", "packets", "random"]
+
+
+@pytest.mark.parametrize("load", [0.2, 0.7])
+def test_waits_along_a_regular_sequence_are_those_of_a_queue(load):
+    """Services of 4 one after the other: M/D/1, access by access and by Spitzer's identity."""
+    rate, count = load / 4, SERVED
+    exact = rate * 16 / (2 * (1 - load))
+    steps = Steps(gap=np.full(count, 4.0), ahead=np.ones(count, dtype=np.int64), counted=np.ones(count))
+    wait, late = steps.waits(rate, exact)
+    assert_allclose([wait, late], [exact, load], rtol=0.01)
+    # Whatever is guessed. Services of twice the time for every other arrival are less by chance.
+    assert_allclose(steps.waits(rate, 0.05 * exact)[0], exact, rtol=0.03)
+    pairs = Steps(gap=np.full(count, 8.0), ahead=np.full(count, 2), counted=np.zeros(count))
+    even, none = pairs.waits(rate, exact)
+    assert 0 < even < 2 * exact and none == 0
+    assert steps.waits(0.0, 1.0) == (0.0, 0.0)
+    number = np.append(np.arange(1.0, 65.0), np.geomspace(70, 4000, 24).round())
+    ahead = number[None, :]
+    paths = Paths(weight=_weights(number), ahead=ahead, time=4 * ahead, share=np.ones(1))
+    assert_allclose(paths.waiting_time(rate), exact, rtol=2e-3)
+    assert paths.waiting_time(0.0) == 0
+
+
+def test_sums_over_all_numbers_from_some_are_exact_for_straight_lines():
+    number = np.array([1.0, 2.0, 3.0, 7.0, 12.0, 40.0])
+    every = np.arange(1.0, 41.0)
+    for line in (lambda n: 2.0 + 0 * n, lambda n: 3.0 * n - 1.0):
+        assert_allclose(_weights(number) @ (number * line(number)), line(every).sum())
+
+
+def test_waits_of_unlike_channels_are_their_mean_over_the_accesses():
+    spec = dram(
+        "DDR4-3200", channels=2, traffic=StridedBlocks(), address_map=Interleaved(step=3, bank_step=3)
+    )
+    spec = replace(spec, geometry=replace(spec.geometry, channels=3))
+    pattern = replace(access_pattern(spec), channel_share=np.array([0.5, 0.25, 0.25]))
+    each = [
+        (part, channel_waits(spec, pattern, k, 0.06 * share))
+        for k, share, part in pattern.channels(alike=True)
+    ]
+    assert [part for part, _ in each] == [0.5, 0.5]
+    mean = _mean_waits(each)
+    for name in ("bank", "bus", "row", "refresh", "backlog", "bank_conflict"):
+        assert_allclose(
+            getattr(mean, name), sum(p * np.asarray(getattr(w, name)) for p, w in each), rtol=1e-12
+        )
+    assert_allclose(mean.reach["bank"], sum(p * w.reach["bank"] for p, w in each))
+    assert mean.write_last is None
