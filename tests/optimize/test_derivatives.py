@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
-from optimize.analysis.differences import BLUR, FINE, gradient
+from optimize.analysis.differences import BLUR, FINE, extrapolated, gradient
 from optimize.analysis.model import Model
 from optimize.analysis.sensitivity import continuous_fields, sensitivity
 from qmodels import queues
@@ -180,6 +180,35 @@ def test_a_step_has_no_derivative(side):
     cycles, beside = sensitivity(Station(), steps, ["scv"], vectorized=True)
     assert (cycles.kind, cycles.error) == ("step", np.inf) and np.isnan(cycles.derivative)
     assert beside.kind == "smooth" and beside.derivative == pytest.approx(1, abs=ALLOWED)
+
+
+def neville(values, nodes, noise):
+    """Return the value at 0 that is nearest to both it comes from, and how far: entry by entry."""
+    table = [[(value, noise[k])] for k, value in enumerate(values)]
+    entries = []
+    for k in range(1, len(nodes)):
+        for j in range(k):
+            (fine, more), (coarse, less) = table[k][j], table[k - 1][j]
+            ratio = nodes[k - j - 1] / nodes[k]
+            value = (ratio * fine - coarse) / (ratio - 1)
+            carried = (ratio * more + less) / (ratio - 1)
+            table[k].append((value, carried))
+            entries.append((max(abs(value - fine), abs(value - coarse)) + carried, value))
+    return min(entries)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    values=st.lists(st.floats(-10, 10).map(lambda x: round(x, 3)), min_size=4, max_size=4),
+    noise=st.lists(st.floats(1e-6, 1e-3), min_size=4, max_size=4),
+)
+def test_the_entry_of_least_change_is_taken_with_that_change_as_its_error(values, noise):
+    nodes = np.array([0.02, 0.01, 0.005, 0.0025]) ** 2
+    best, error = extrapolated(np.array(values)[None, :, None], nodes, np.array(noise)[None, :, None])
+    assert error[0, 0] == pytest.approx(neville(values, nodes, noise)[0], rel=1e-9)
+    polynomial = np.polynomial.Polynomial([3.0, -2.0, 5.0, 7.0])
+    best, error = extrapolated(polynomial(nodes)[None, :, None], nodes, np.zeros((1, 4, 1)))
+    assert best[0, 0] == pytest.approx(3, abs=1e-14) and error[0, 0] < 1e-9
 
 
 @pytest.mark.parametrize(("times", "told"), [(0.3, False), (2.0, True)])
