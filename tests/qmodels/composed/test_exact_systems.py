@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from qmodels import queues
 from qmodels.composed import solve_system
 from qmodels.composed.couplings.full_windows import scattered
+from qmodels.composed.couplings.regions import AtRegion, Region
 from qmodels.composed.errors import ERRORS, LOADS
 from qmodels.composed.parts.dram import respond_dram
 from qmodels.composed.plan import ONE
@@ -259,3 +260,34 @@ def test_what_leaves_an_idle_memory_is_as_variable_as_what_came(scv):
     )  # fmt: skip
     assert one == pytest.approx(scv, rel=1e-5)
     assert four == pytest.approx(1) if scv == 1 else 0 < (four - 1) / (scv - 1) < 1
+
+
+@pytest.mark.parametrize("window", [2, 50])
+def test_tokens_inside_a_window_are_held_as_littles_law_says(window):
+    """Of two tokens the rate times the hold is in use, however jobs are let in."""
+    program = (Acquire("p"), Hold(Exponential(mean=4.0)), Release("p"), Visit("s"))
+    parts = {"p": Tokens(count=2), "s": Station(service=Exponential(mean=0.5))}
+    answer = solved(program, 0.3, window=window, **parts)
+    assert answer.stable
+    assert_allclose(answer.utilization["p"], 0.3 * 4.0 / 2, rtol=0.01)
+
+
+@pytest.mark.parametrize("speeds", [(0.5,), (0.5, 0.8)])
+def test_a_region_that_jobs_also_come_to_is_one_station_more(speeds):
+    """Elsewhere a single server: a birth and death chain of the number here."""
+    here = AtRegion(Region(speeds=np.array(speeds)), 6)
+    rates, stay = here.joining(np.full(6, 0.7))
+    for jobs in range(1, 7):
+        down = [speeds[min(k, len(speeds)) - 1] for k in range(1, jobs + 1)]
+        law = np.append(1.0, np.cumprod(0.7 / np.array(down)))
+        law /= law.sum()
+        assert_allclose(rates[jobs - 1], law[1:] @ down, rtol=1e-12)
+    assert_allclose(stay, law @ np.arange(7) / rates[-1], rtol=1e-12)
+
+
+def test_lists_of_small_packets_are_doubted():
+    program = (Allocate("lists"), Hold(Exponential(mean=9.0)), Free("lists"))
+    plain, small = (
+        solved(program, 0.01, lists=FreeList(segments=4096, small_packet_segments=few)) for few in (0, 2)
+    )
+    assert [any("small packets" in doubt for doubt in one.doubts) for one in (plain, small)] == [False, True]
