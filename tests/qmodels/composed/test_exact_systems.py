@@ -95,6 +95,9 @@ def test_jobs_scattered_over_copies_are_as_fast_as_the_busy_ones():
     # As many servers as there are jobs: all are at work.
     assert_allclose(scattered(np.arange(1, 9) * 0.5, copies, 8), 0.5 * number, rtol=1e-9)
     assert_allclose(scattered(np.array([1.0, 1.5]), 1, 4), [1.0, 1.5, 1.5, 1.5])
+    # Also where so few at so many are too unlikely for their weights.
+    number, copies = np.arange(1, 2001), 400
+    assert_allclose(scattered(np.array([0.5]), copies, 2000), 200 * number / (number + copies - 1), rtol=1e-6)
 
 
 def alone(source, target, size):
@@ -182,6 +185,19 @@ def test_flows_that_are_alike_go_round_as_one():
     assert_allclose(answer.flow_throughput, exact.system_throughput, rtol=2e-3)
     each = [answer[f"latency[{name}]"] for name in "abc"]
     assert_allclose(each, each[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("population", [2, 6])
+def test_times_at_stations_are_those_that_jobs_leave_each_other(population):
+    """Where a pool that never binds keeps a closed network from being solved as one: near its exact times."""
+    parts = {name: Station(service=Exponential(mean=mean)) for name, mean in (("s", 2.0), ("t", 1.6))}
+    program = (Acquire("p"), Hold(Exponential(mean=1e-3)), Release("p"), Visit("s"), Visit("t"))
+    flow = Flow(population=population, think=Exponential(mean=3.0), program=program)
+    answer = solve_system(System(parts=parts | {"p": Tokens(count=9)}, flows=flow))
+    exact = mva(population=population, mean_service_time=[2.0, 1.6], think_time=3.0)
+    found = [answer[f"visit_latency[{name}]"] for name in "st"]
+    assert_allclose(answer.latency, exact.mean_response_time.sum(), rtol=1e-3)
+    assert_allclose(found, exact.mean_response_time, rtol=0.1)
 
 
 def test_work_that_ends_takes_as_long_as_its_jobs():
