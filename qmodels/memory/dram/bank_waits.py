@@ -174,7 +174,7 @@ def _long_gap_chain(busy: float, miss: float, banks: int) -> Any:
 
     The former are taken to be one slot apart; the latter will be free after one slot, two, and so on.
     """
-    most = min(banks, int(np.ceil(busy - 1e-9)))
+    most = int(np.ceil(busy - 1e-9))
     numbers = {(1, 0): 0}
     todo = [(1, 0)]
     moves = []

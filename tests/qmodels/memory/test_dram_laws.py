@@ -16,12 +16,14 @@ from qmodels.memory.dram.bank_waits import in_order_banks, ready_first_banks
 from qmodels.memory.dram.channel_waits import _row_open, channel_waits
 from qmodels.memory.dram.errors import kind_of, measured_error, random_region
 from qmodels.memory.dram.limits import bank_times, binding, bus_time, channel_limits, refresh_time
-from qmodels.memory.dram.mixture import Kind, _mean_waits, mixed_waits, pure_waits
+from qmodels.memory.dram.mixture import Kind, _directions, _mean_waits, mixed_waits, packets_alone, pure_waits
 from qmodels.memory.dram.order_waits import _asymptotic_variance
+from qmodels.memory.dram.packet_waits import packet_times
 from qmodels.memory.dram.quantiles import grid, latency_law, mixture
 from qmodels.memory.dram.recursions.sequence import SERVED, Steps
 from qmodels.memory.dram.sequence_waits import Paths, _weights
 from qmodels.memory.dram.solve import solve_dram
+from qmodels.memory.dram.stream_waits import StreamTimes
 from qmodels.memory.dram.writes.drains import Turns
 from qmodels.memory.dram.writes.queue import refreshed_writes
 from qmodels.systems.memory.dram_map import DramGeometry, Interleaved
@@ -448,3 +450,30 @@ def test_waits_of_unlike_channels_are_their_mean_over_the_accesses():
         )
     assert_allclose(mean.reach["bank"], sum(p * w.reach["bank"] for p, w in each))
     assert mean.write_last is None
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.2])
+def test_a_bank_of_a_sequence_is_busy_as_often_as_drawn(rate):
+    """The access before came an Erlang time ago, may have waited, and then keeps the bank."""
+    ahead, after = np.array([1.0, 4.0]), np.array([10.0, 40.0])
+    stream = StreamTimes(
+        resources={}, ahead=ahead, after=after, always=0.25, part=0.5, bank_time=1.0, row_hit_ratio=0.0
+    )
+    rng = np.random.default_rng(1)
+    for wait, busy in ((0.0, 0.0), (6.0, 0.5)):
+        waited = (rng.random((200_000, 2)) < busy) * rng.exponential(wait / max(busy, 1e-9), (200_000, 2))
+        ago = rng.gamma(ahead, 0.5 / rate, (200_000, 2))
+        expected = 0.25 + 0.75 * (waited + after > ago).mean()
+        assert_allclose(stream.conflict_probability(rate, wait, busy), expected, atol=0.003)
+    assert stream.conflict_probability(0.0, 0.0, 0.0) == 0.25
+
+
+def test_directions_of_kinds_are_told_apart():
+    """A read is of a kind as often as it comes; a write is in a large batch more often than batches are."""
+    kinds = [Kind(blocks=n, write=w, rate=0.01) for n, w in ((2, True), (8, True), (1, False), (4, False))]
+    times = [packet_times(packets_alone(QUIET, kind.blocks, kind.write)) for kind in kinds]
+    reads, size = _directions(kinds, times, np.array([3.0, 1.0, 2.0, 6.0]))
+    assert_allclose([share for share, _, _ in reads], [0.25, 0.75])
+    assert [number for _, number, _ in reads] == [1, 4]
+    assert size == pytest.approx((3 * 2**2 + 8**2) / (3 * 2 + 8))
+    assert _directions(kinds[2:], times[2:], np.array([1.0, 1.0]))[1] == 1
