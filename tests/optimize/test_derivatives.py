@@ -217,10 +217,16 @@ def test_the_lowest_step_that_is_told_is_many_times_what_the_finest_difference_s
 
     def stairs(one):
         x = np.asarray(one.scv)
-        return {"up": x + height * (x > 2.5), "down": -x - height * (x >= 2.5)}
+        far = (x - 2.5) * np.maximum(np.abs(x / 2.5 - 1) - 0.015, 0.0) * 1e4
+        return {
+            "up": x + height * (x > 2.5),
+            "down": -x - height * (x >= 2.5),
+            "wide": x + far + height * (x > 2.5),
+        }
 
-    for entry in sensitivity(Station(), stairs, ["scv"], metrics=["up", "down"], vectorized=True):
-        assert (entry.kind == "step") == told
+    *both, wide = sensitivity(Station(), stairs, ["scv"], metrics=["up", "down", "wide"], vectorized=True)
+    assert [entry.kind == "step" for entry in both] == [told, told]
+    assert wide.kind != "step"  # the widest steps change more
 
 
 def test_noise_between_the_steps_is_no_slope():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -173,6 +173,7 @@ def test_limits_have_room_relative_to_them():
     )
     within, dear, slow = np.array([[1.0, 5.0, 0.25], [1.0, 12.0, 0.25], [1.0, 12.0, 1.0]])
     np.testing.assert_allclose(program.room(within), [0.25, 0.5, 0.5])
+    assert not replace(program, limits={"cost": (-np.inf, np.inf), "delay": (None, None)}).bounds
     np.testing.assert_allclose(program.room(dear), [2.0, -0.2, 0.5])
     assert program.missed(within) == 0 < program.missed(dear) < program.missed(slow) < 2
     assert program.missed(np.array([np.nan, 5.0, 0.25])) == np.inf
