@@ -477,3 +477,26 @@ def test_directions_of_kinds_are_told_apart():
     assert [number for _, number, _ in reads] == [1, 4]
     assert size == pytest.approx((3 * 2**2 + 8**2) / (3 * 2 + 8))
     assert _directions(kinds[2:], times[2:], np.array([1.0, 1.0]))[1] == 1
+
+
+def test_packets_that_start_anywhere_use_all_channels_alike():
+    """Also where there are more banks than places that were looked at come to."""
+    pattern = access_pattern(dram("HBM2", channels=128, traffic=Packets(blocks=1)))
+    assert_allclose(pattern.channel_share, 1 / 128)
+
+
+@pytest.mark.parametrize("hits", [0.0, 0.5, 0.9])
+@pytest.mark.parametrize("rate", [0.0, 0.05])
+def test_the_law_of_latencies_has_their_mean(rate, hits):
+    spec = at(QUIET, rate, row_hit_probability=hits)
+    answer = solve_dram(spec)
+    law, cell = answer.laws(0)
+    mean = law @ np.arange(law.size) / law.sum() * cell / spec.clock_ghz
+    assert_allclose(mean, answer.read_latency, rtol=1e-3)
+    if rate == 0:
+        t = spec.timing
+        late = t.cl + t.burst + t.t_rcd + t.t_rp  # of the accesses that open a row
+        assert answer.read_latency_p99 == pytest.approx(late / spec.clock_ghz)
+        assert answer.quantile(0.4) == pytest.approx(
+            (late if hits < 0.4 else t.cl + t.burst) / spec.clock_ghz
+        )
