@@ -500,3 +500,13 @@ def test_the_law_of_latencies_has_their_mean(rate, hits):
         assert answer.quantile(0.4) == pytest.approx(
             (late if hits < 0.4 else t.cl + t.burst) / spec.clock_ghz
         )
+
+
+@pytest.mark.parametrize("load", [0.2, 0.6])
+def test_a_stream_that_goes_to_one_bank_waits_as_in_md1(load):
+    """Every eighth block of eight banks, each in a row of its own: one after the other for a row cycle."""
+    traffic = StridedBlocks(stride=8, arrival_rate=load / 20)
+    spec = replace(BANKS, timing=abstract(burst=4, bank_busy=20), page_policy="closed", traffic=traffic)
+    assert access_pattern(spec).bank_share == 1
+    found = solve_dram(replace(spec, scheduler="oldest-ready-first"))
+    assert_allclose(found.read_latency - 4, load * 20 / (2 * (1 - load)), rtol=0.02)
