@@ -15,9 +15,6 @@ TOGETHER = "fork"
 DELAYED = "hold"
 """Names of the times that no part takes."""
 
-_OFTEN = 5 / 12
-"""Of the spread of many branches, what full load takes away: the limit of Nelson and Tantawi's formula."""
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Passage:
@@ -71,7 +68,7 @@ def association(count: float, load: float) -> float:
     if count <= 2:
         harmonic = 1.5
     full = (7 / 12 * harmonic - 0.5) / (harmonic - 1)
-    return 1.0 - load * (1.0 - max(full, 1.0 - _OFTEN))
+    return 1.0 - load * (1.0 - full)
 
 
 def in_series(passages: list[Passage]) -> Passage:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -10,6 +10,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
+from optimize.analysis.inverse import Program, _bounded, _slope
+from optimize.analysis.model import Model
 from optimize.analysis.sensitivity import sensitivity
 from optimize.analysis.sizing import size
 from qmodels.checks import Numeric
@@ -80,8 +82,10 @@ def test_at_an_optimum_inside_all_derivatives_are_0(a, b, mix, vectorized):
 
 def test_the_corner_between_two_times_is_found():
     """A maximum of two: the derivative jumps at the best value, the limit does not hold it there."""
+    solved = []
 
     def slower(path):
+        solved.append(np.size(path.first))
         return {
             "time": np.maximum(12 / path.first, path.first + path.second),
             "power": path.first * path.second,
@@ -92,6 +96,7 @@ def test_the_corner_between_two_times_is_found():
     )
     assert found.value == pytest.approx({"first": 3, "second": 1}, rel=1e-4)
     assert found.metrics["time"] == pytest.approx(4, rel=1e-4) and found.binding == ("second = 1",)
+    assert found.evaluations == sum(solved) and solved[-1] == 1  # the answer once more, alone
 
 
 def test_a_field_may_be_the_goal_and_ends_hold_it():
@@ -121,6 +126,74 @@ def test_the_nearest_miss_is_said():
         "no values within the ranges were found that keep the limits; nearest: delay"
     )
     assert found.message.endswith("delay <= 0.01 is 0.105263, off by 0.09526")
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(x=st.lists(st.floats(0.02, 0.98), min_size=3, max_size=3), own=st.booleans())
+def test_slopes_of_the_cube_are_those_of_what_is_seen_there(x, own):
+    """Of a range over decades, of one that is not, and of one that begins at 0; the goal may be a field."""
+
+    def model(path):
+        return {"sum": 3 * path.first + path.second**2, "product": np.sqrt(path.first) * np.exp(path.third)}
+
+    metrics = ["product"] if own else ["sum", "product"]
+    program = Program(
+        model=Model(Path(), model, metrics, vectorized=True),
+        ranges={"first": (0.5, 400.0), "second": (2.0, 9.0), "third": (0.0, 2.0)},
+        limits={"product": (None, 5.0)},
+        goal="first" if own else "sum",
+        sign=1.0,
+    )
+    at, step = np.array(x), 1e-6
+    near = program.look(np.concatenate([at + step * np.eye(3), at - step * np.eye(3)]))
+    np.testing.assert_allclose(
+        program.derivatives(at), (near[:3] - near[3:]) / (2 * step), rtol=1e-6, atol=1e-6
+    )
+    ends = program.values(np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]))
+    np.testing.assert_allclose(ends, [[0.5, 2.0, 0.0], [400.0, 9.0, 2.0]])
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(u=st.floats(-50, 50))
+def test_what_bounds_a_miss_keeps_its_order_and_has_its_slope(u):
+    low, high = _bounded(u - 1e-5), _bounded(u + 1e-5)
+    assert -1 < low < high < 1
+    # Its second derivative jumps at 0.
+    assert (high - low) / 2e-5 == pytest.approx(_slope(u), rel=1e-4)
+    assert [float(_bounded(end)) for end in (-np.inf, np.inf)] == [-1, 1]
+
+
+def test_limits_have_room_relative_to_them():
+    program = Program(
+        model=Model(Path(), links(1.0), ["whole", "cost", "delay"], vectorized=True),
+        ranges={"first": (2.0, 20.0)},
+        limits={"cost": (4.0, 10.0), "delay": (None, 0.5)},
+        goal="whole",
+        sign=1.0,
+    )
+    within, dear, slow = np.array([[1.0, 5.0, 0.25], [1.0, 12.0, 0.25], [1.0, 12.0, 1.0]])
+    np.testing.assert_allclose(program.room(within), [0.25, 0.5, 0.5])
+    assert not replace(program, limits={"cost": (-np.inf, np.inf), "delay": (None, None)}).bounds
+    np.testing.assert_allclose(program.room(dear), [2.0, -0.2, 0.5])
+    assert program.missed(within) == 0 < program.missed(dear) < program.missed(slow) < 2
+    assert program.missed(np.array([np.nan, 5.0, 0.25])) == np.inf
+    assert program.missed_words(dear) == ["cost <= 10 is 12, off by 2"]
+
+
+def test_what_the_model_says_of_the_answer_alone_is_not_lost():
+    def only_arrays(path):
+        if np.ndim(path.first) == 0:
+            raise ValueError("a rate must be an array")
+        return {"time": path.first + path.second}
+
+    with pytest.raises(ValueError, match="a rate must be an array"):
+        size(
+            Path(),
+            only_arrays,
+            within={"first": (1.0, 2.0), "second": (1.0, 2.0)},
+            minimize="time",
+            vectorized=True,
+        )
 
 
 def test_a_small_region_that_no_first_look_meets():

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from optimize.analysis.model import Model
 from optimize.analysis.sensitivity import sensitivity
+from qmodels.checks import Numeric
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,66 @@ def test_whole_numbers_are_compared_with_their_neighbours():
     other = only(sensitivity(Chip(), model, ["banks"], metrics="spread", neighbours={"banks": (4, 16)}))
     # A parabola through 4, 8 and 16: exact, as weights follow the distances.
     assert other.derivative == 16.0
+
+
+def test_a_whole_number_with_an_answer_on_one_side_alone():
+    """As one that is already the largest of its steps, or next to what does not keep up."""
+
+    def full(chip):
+        banks = chip.memory.banks
+        return {"wait": 8.0 - banks if banks < 9 else np.inf, "over": 1.0 if banks == 8 else np.inf}
+
+    for around, slopes in (((4, 8), (12.0, np.nan)), ((8, 16), (np.nan, 24.0))):
+        entry = only(sensitivity(Chip(), model, ["banks"], metrics="spread", neighbours={"banks": around}))
+        assert entry.slopes == pytest.approx(slopes, nan_ok=True)
+        assert (entry.derivative, entry.error, entry.kind) == (np.nanmax(slopes), np.inf, "whole")
+    wait, over = sensitivity(Chip(), full, ["banks"], metrics=["wait", "over"])
+    assert (wait.derivative, wait.error, wait.kind) == (-1.0, np.inf, "whole")
+    assert (over.kind, over.error) == ("refused", np.inf) and np.isnan(over.derivative)
+    wait = only(sensitivity(Chip(Memory(banks=9)), full, ["banks"], metrics="wait"))
+    assert (wait.kind, wait.error) == ("unstable", np.inf) and np.isnan(wait.derivative)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Two fields that take arrays and a whole number that does not; one sum is refused."""
+
+    load: Numeric = 0.5
+    rate: Numeric = 1.0
+    ports: int = 2
+
+    def __post_init__(self):
+        if np.any(np.asarray(self.load) + self.rate > 1.9):
+            raise ValueError("at most 1.9 together")
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(
+    points=st.lists(
+        st.tuples(st.floats(0.0, 1.0), st.floats(0.5, 1.5), st.integers(1, 3)), min_size=1, max_size=12
+    )
+)
+def test_points_solved_together_are_those_solved_alone(points):
+    """What the spec or the model refuses is left out, whatever stands beside it."""
+    solved = []
+
+    def solve(grid):
+        solved.append(np.size(grid.load))
+        if np.any(np.asarray(grid.load) > 0.9):
+            raise ValueError("full")
+        return {"time": grid.rate / (1 - grid.load) + grid.ports, "name": "x"}
+
+    columns = dict(zip(("load", "rate", "ports"), zip(*points, strict=True), strict=True))
+    many = Model(Grid(), solve, ["time"], vectorized=True)
+    together = many(columns, forgiving=True)[:, 0]
+    assert many.evaluations == sum(solved)
+    for found, (load, rate, ports) in zip(together.tolist(), points, strict=True):
+        refused = load + rate > 1.9 or load > 0.9
+        assert np.isnan(found) if refused else found == pytest.approx(rate / (1 - load) + ports)
+    if not np.isnan(together).any():
+        solved.clear()
+        assert (many(columns)[:, 0] == together).all()
+        assert len(solved) == len({ports for _, _, ports in points})
 
 
 def test_at_zero_the_elasticity_of_zero_is_undefined():

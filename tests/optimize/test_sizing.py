@@ -132,6 +132,32 @@ def test_a_metric_that_turns_is_reported():
     answer = size(Memory(), bumpy, "channels", subject_to={"wait": (None, 400)}, within=(1, 64))
     assert answer.status == "met" and answer.value == 10 and answer.monotone is False
     assert answer.message.startswith("wait is not monotone: it turns near channels=")
+    every = size(
+        Memory(), bumpy, "channels", subject_to={"wait": (None, 400)}, within=(1, 64), vectorized=True
+    )
+    assert every.message == "wait is not monotone: it turns near channels=30"
+
+
+@pytest.mark.parametrize(("high", "all_seen"), [(65, True), (66, False)])
+def test_up_to_65_whole_numbers_are_all_looked_at(high, all_seen):
+    answer = size(
+        Memory(), model, "channels", subject_to={"wait": (None, 1.5)}, within=(1, high), vectorized=True
+    )
+    assert (answer.value, answer.monotone) == (14, True if all_seen else None)
+    assert answer.evaluations == 65 if all_seen else answer.evaluations < 20
+
+
+def test_the_best_of_what_misses_has_the_least_sum_of_relative_misses():
+    """Cheap enough are 10 channels, fast enough 24: each channel between misses one of the two."""
+    targets = {"wait": (None, 0.5), "cost": (None, 30.0)}
+    answer = size(Memory(), model, "channels", subject_to=targets, within=(1, 64), vectorized=True)
+    seen = {n: model(Memory(n)) for n in range(1, 65)}
+    missed = {
+        n: sum(max(float(one[name]) - high, 0.0) / high for name, (_, high) in targets.items())
+        for n, one in seen.items()
+    }
+    assert answer.best == min(missed, key=missed.get) and 10 < answer.best < 24
+    assert answer.message.count("is not met from 1 to 64") == 2
 
 
 def test_a_turn_between_the_values_looked_at_is_not_denied():
@@ -193,6 +219,8 @@ def test_the_range_ends_where_the_spec_does(vectorized, high):
 def test_the_end_of_a_real_range_is_found_to_the_tolerance():
     answer = size(Board(), model, "channels", subject_to={"wait": (None, 0.1)}, within=(1.0, 50.0))
     assert answer.status == "unreachable" and 21 - 1e-4 < answer.best <= 21
+    # Nine values and, around the best, each time seven more in a quarter of the width, down to a millionth.
+    assert answer.evaluations <= 9 + 7 * 11
 
 
 @pytest.mark.parametrize(

@@ -126,8 +126,13 @@ def lossy_list(
         return np.asarray(comes[0] * np.linalg.solve((unit - together(powers)).T, unit[0]))
 
     ratio = _below_one(lambda value: float(climbing(value)[0]))
-    if ratio is None:  # inputs no faster than the outputs never empty the list
-        return LossyList(just_read=np.zeros(longest), later=np.zeros(longest))
+    if ratio is None:
+        # Inputs no faster than the outputs never empty the list; of those that hardly are more waits than is
+        # followed here, and then it is as with long packets.
+        faster = input_ports * input_speed - 1.0
+        just_read = np.zeros(longest)
+        just_read[0] = refused / (1.0 - refused) / faster if faster > 0.0 else 0.0
+        return LossyList(just_read=just_read, later=np.zeros(longest))
     above = climbing(ratio)
     # From a length L >= 1 more than L wanted empty the list.
     emptying = np.where(attempts > 1, (1.0 - ratio ** np.maximum(attempts - 1.0, 0.0)) / (1.0 - ratio), 0.0)

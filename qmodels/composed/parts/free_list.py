@@ -48,7 +48,7 @@ def pointer_memory(lists: FreeList, streams: tuple[Stream, ...]) -> PartAnswer:
     Langenbach-Belz. The variance of the wait is that of M/G/1 with gamma times.
     """
     doubts: tuple[str, ...] = ()
-    if np.any(np.asarray(lists.small_packet_segments) > 0):
+    if lists.small_packet_segments > 0:
         doubts = ("lists of small packets' own are taken as one list",)
     times = np.array([operation_time(lists, s) for s in streams])
     rates = np.array([s.rate for s in streams])

@@ -15,6 +15,8 @@ from qmodels.queues.general.mg1 import mg1_waiting_time
 
 MOST_STATES = 64
 """States up to which the chain over the ages of the banks in use is solved exactly."""
+NEVER = 1e-12
+"""Probability, but for rounding 0, that another bank is taken where all of them are in use."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -137,7 +139,7 @@ def _saturated_gaps(slot: float, busy: float, miss: float, banks: int) -> tuple[
     law = solved.sum(axis=0) / size
     means = gaps.sum(axis=1)
     mean = float(law @ means)
-    potential = solved @ (means - mean)
+    potential = solved @ means
     covariance = float(law @ gaps @ potential - mean * (law @ potential))
     square = float(law[source] @ (probability * gap**2))
     return mean, square, covariance, float(law[source] @ (probability * late))
@@ -150,10 +152,16 @@ def _gap_chain(busy: float, miss: float, banks: int) -> Any:
     moves = []
     while todo:
         ages = todo.pop()
-        options = [(max(1.0, busy - age), miss, busy - age > 1 + 1e-9) for age in ages]
-        options.append((1.0, max(0.0, 1 - miss * len(ages)), False))
-        for gap, probability, late in options:
-            state = (0.0, *(round(age + gap, 9) for age in ages if age + gap < busy - 1e-9))
+        # A bank that is not in use; or one that is, whose row is hit or has to be opened: it is in use anew.
+        options = [(1.0, 1 - len(ages) / banks, False, ages)]
+        for k, age in enumerate(ages):
+            others = ages[:k] + ages[k + 1 :]
+            options.append((max(1.0, busy - age), miss, busy - age > 1 + 1e-9, others))
+            options.append((1.0, 1 / banks - miss, False, others))
+        for gap, probability, late, kept in options:
+            if probability < NEVER:
+                continue
+            state = (0.0, *(round(age + gap, 9) for age in kept if age + gap < busy - 1e-9))
             if state not in numbers:
                 numbers[state] = len(numbers)
                 todo.append(state)
@@ -166,19 +174,26 @@ def _long_gap_chain(busy: float, miss: float, banks: int) -> Any:
 
     The former are taken to be one slot apart; the latter will be free after one slot, two, and so on.
     """
-    most = min(banks, int(np.ceil(busy - 1e-9)))
+    most = int(np.ceil(busy - 1e-9))
     numbers = {(1, 0): 0}
     todo = [(1, 0)]
     moves = []
     while todo:
         new, old = todo.pop()
-        options = [(1.0, max(0.0, 1 - miss * (new + old)), False, (min(new + 1, most), max(old - 1, 0)))]
+        hit, later = 1 / banks - miss, max(old - 1, 0)
+        options = [
+            (1.0, 1 - (new + old) / banks, False, (min(new + 1, most), later)),
+            (1.0, hit * new, False, (new, later)),
+            (1.0, hit * old, False, (min(new + 1, most), max(old - 2, 0))),
+        ]
         for k in range(new):
             gap = max(1.0, busy - k)
             options.append((gap, miss, gap > 1 + 1e-9, (1, k)))
         for k in range(1, old + 1):
             options.append((float(k), miss, k > 1, (min(new + 1, most), old - k)))
         for gap, probability, late, state in options:
+            if probability < NEVER:
+                continue
             state = (state[0], min(state[1], most - state[0]))
             if state not in numbers:
                 numbers[state] = len(numbers)

@@ -233,8 +233,6 @@ def _slopes(
                 followed = met[0] / times[i].size, met[1] / times[i].size
             bus = times[j].bus[1] * slot**2 / 2
             both = (1 - opened[i]) * (1 - opened[j])
-            if i == j and opened[i]:
-                both = (1 - opened[i]) ** 2
             result[i, j] = both * followed[0] + (1 - both) * bus, both * followed[1]
     return result
 

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from qmodels.allocator.data_queueing import solve_data_queueing
+from qmodels.allocator.data_queueing import _queue_empty, solve_data_queueing
+from qmodels.allocator.stored import stored_packets
+from qmodels.queues.general.mg1 import mg1
 from qmodels.systems.packets.data_queueing import (
     Allocation,
     DataMemory,
@@ -64,6 +66,9 @@ def test_against_the_simulator(both, changes):
     model, simulated = both(**changes)
     assert_allclose(
         model.write_conflict_probability, simulated["write_conflict_probability"].best, rtol=0.1, atol=1e-4
+    )
+    assert_allclose(
+        model.write_busy_probability, simulated["write_busy_probability"].best, rtol=0.1, atol=1e-4
     )
     assert_allclose(model.read_busy_probability, simulated["read_busy_probability"].best, rtol=0.1)
     assert_allclose(
@@ -129,6 +134,22 @@ def test_probabilities_counts_and_laws_agree(trials, small, vms1, load, policy, 
     assert answer.stable == (load < 1)
     if load > 1:
         assert answer.overflow_probability >= 1 - 1 / load - 1e-9
+
+
+@pytest.mark.parametrize(
+    "sizes", [bimodal(small=64, large=1500, small_fraction=0.5), heavy_tailed(shape=1.8)]
+)
+def test_packets_find_their_queue_empty_as_they_find_few_others_stored(sizes):
+    """Poisson numbers in many queues, all together as many as in M/G/1, or as the memory has room for."""
+    for load, queues in ((0.3, 50), (0.8, 1000)):
+        spec = system(load_factor=load, queues=queues, sizes=sizes)
+        packets, stored = stored_packets(spec)
+        second = packets.share @ packets.segments**2 / packets.mean**2
+        number = mg1(arrival_rate=load, mean_service_time=1.0, service_scv=second - 1).mean_number_in_system
+        assert_allclose(-queues * np.log(_queue_empty(spec, packets, load)), number, rtol=1e-6)
+    spec = system(load_factor=1.5, queues=1000, sizes=sizes)
+    packets, stored = stored_packets(spec)
+    assert_allclose(-1000 * np.log(_queue_empty(spec, packets, stored)), BLOCKS / packets.mean)
 
 
 def test_arrays_equal_single_designs():

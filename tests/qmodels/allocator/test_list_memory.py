@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 
 from qmodels.allocator import free_list
 from qmodels.allocator.lists import _fixed_point
+from qmodels.allocator.lists.list_memory import _endings
 from qmodels.systems.packets.free_list import allocation_accesses
 
 checks = settings(derandomize=True, deadline=None, max_examples=25)
@@ -137,6 +138,21 @@ def test_more_trials_or_banks_never_take_more_busy_banks(banks, busy, law):
     many = free_list(banks=banks + 1, busy_accesses=busy, alloc_trial_count=[1, 2, 3], **law)
     assert np.all(np.diff(few.taken_busy_probability) <= 1e-9)
     assert np.all(many.taken_busy_probability <= few.taken_busy_probability + 1e-9)
+
+
+@checks
+@given(st.dictionaries(st.integers(1, 12), st.floats(0.01, 1.0), min_size=1, max_size=4), st.integers(2, 14))
+def test_packets_whose_first_ages_are_told_apart_keep_their_law(weights, ages):
+    """Of sizes up to the last age the law, and the mean of all: beyond it blocks end alike."""
+    sizes = np.array(sorted(weights))
+    chances = np.array([weights[size] for size in sizes.tolist()])
+    chances /= chances.sum()
+    endings = np.array(_endings(sizes, chances, ages))
+    assert len(endings) == ages
+    reached = np.append(1.0, np.cumprod(1.0 - endings[:-1]))
+    for age in range(1, ages):
+        assert_allclose(reached[age - 1] * endings[age - 1], chances[sizes == age].sum(), atol=1e-12)
+    assert_allclose(reached[:-1].sum() + reached[-1] / endings[-1], sizes @ chances)
 
 
 def test_laws_of_rejections_and_accesses_agree():

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.allocator.overflow import list_overflow, refused_fraction
+from qmodels.allocator.stored import StoredPackets, overflow_metrics
 
 checks = settings(derandomize=True, deadline=None, max_examples=50)
 
@@ -79,3 +80,36 @@ def test_small_packets_have_used_up_their_first_list_where_the_backlog_is_long(l
     )
     used_up = small / 2 / (1 - large_share)  # of both classes, in proportion to what they offer
     assert_allclose(one.small_empty_probability, np.exp(-used_up * 2 * (1 - load) / variability), rtol=1e-12)
+
+
+def test_packets_of_one_segment_lose_it_alone_or_are_refused_alike():
+    """Their lists see the same requests, whatever else is offered."""
+    overflow = list_overflow(load=1.3, large_share=0.9, large_blocks=4e3, small_blocks=30.0, variability=9.0)
+    lost = overflow.small_probability
+    assert 0.1 < lost < 1 and 0 < overflow.small_empty_probability < 1
+    offered, refused = np.array([0.2, 0.8]), np.array([lost, 0.1])
+    kept = offered * (1 - refused)
+    alone, whole = (
+        overflow_metrics(
+            StoredPackets(
+                segments=np.array([1, 12]),
+                share=kept / kept.sum(),
+                small=np.array([True, False]),
+                overflow=overflow,
+                offered=offered,
+                refused=refused,
+                dry=None,
+                lossy=None,
+                segments_alone=how,
+            ),
+            head_busy=0.125,
+        )
+        for how in (True, False)
+    )
+    for name in ("vms2_overflow_probability", "vms3_overflow_probability"):
+        assert_allclose(alone[name], whole[name])
+    # VMS2 is asked for every segment, VMS3 for those that find VMS2 empty or its head on a busy bank.
+    empty = overflow.small_empty_probability
+    asked = lost + (1 - lost) * (empty + (1 - empty) * 0.125)
+    assert_allclose(alone["vms2_overflow_probability"], lost + (1 - lost) * empty)
+    assert_allclose(alone["vms3_overflow_probability"], lost / asked)

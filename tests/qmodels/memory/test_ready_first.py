@@ -70,12 +70,24 @@ def plain(spec, cap, arrival, bank, row, write):
     return column, conflict
 
 
+@pytest.mark.parametrize("page_policy", ["open", "closed"])
+def test_a_row_cycle_may_be_longer_than_opening_and_closing(page_policy):
+    """In no preset it is: there a row has to be open for so long that its cycle says nothing new."""
+    spec = dram("DDR4-3200", page_policy=page_policy, t_rc=120)
+    assert spec.timing.t_rc > spec.timing.t_ras + spec.timing.t_rp
+    agree(spec, 4)
+
+
 @pytest.mark.parametrize("cap", [0, 1, 16])
 @pytest.mark.parametrize("page_policy", ["open", "closed"])
 @pytest.mark.parametrize(("preset", "ranks"), [("DDR4-3200", 1), ("LPDDR5-6400", 1), ("DDR4-3200", 2)])
 def test_commands_are_those_of_a_plain_schedule(preset, ranks, page_policy, cap):
     spec = dram(preset, page_policy=page_policy)
-    spec = replace(spec, geometry=replace(spec.geometry, ranks=ranks))
+    agree(replace(spec, geometry=replace(spec.geometry, ranks=ranks)), cap)
+
+
+def agree(spec, cap):
+    """Compare both on runs of accesses at random, and in rows."""
     rng = np.random.default_rng(cap)
     for used, spread, length in ((2, 0, 60), (spec.geometry.channel_banks, 3, 60), (3, 9, 120)):
         arrival = np.cumsum(rng.integers(0, spread + 1, length))
