@@ -1,4 +1,4 @@
-"""Formulas of laws against other libraries, exact transforms and each other, deep tails and small s included."""
+"""Formulas of laws against other libraries, exact transforms and each other, deep tails included."""
 
 from __future__ import annotations
 

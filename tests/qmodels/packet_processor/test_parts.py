@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -80,6 +82,22 @@ def test_packets_of_one_segment_queue_for_an_engines_links() -> None:
     law = Empirical(values=[20.0, 4.0], weights=[1.0, 2.0])
     assert_allclose(load, RATE / 2 * (20 + 2 * 4))
     assert_allclose(wait, mg1(arrival_rate=3 * RATE / 2, service=law).mean_waiting_time)
+
+
+def test_more_reads_of_a_visit_keep_its_bank_longer_by_a_turn_on_the_bus_each() -> None:
+    """The first one as long as a lookup where it opens its row, else shorter by the opening."""
+    one, o = design(REQUEST=4.0, SEGMENT=20.0), np.zeros(ring.REST + 1)
+    o[ring.INJECT_WAIT], o[ring.BUS_WAIT], o[ring.BUS_OTHERS] = 7.0, 3.0, 0.5
+    reads = SimpleNamespace(reads=np.array([[1.0, 2.0, 5.0]]))
+    for opens in (1.0, 0.25):
+        o[ring.READ_OPENS], busy = opens, np.zeros(3)
+        ring.keep_busy(0, one, reads, o, busy, 11.0)
+        assert_allclose(o[ring.LOOKUP], 7 + 4 + 11 + OPENING + 3)
+        assert_allclose(busy[0], o[ring.LOOKUP] - (1 - opens) * (OPENING - BURST))
+        assert_allclose(np.diff(busy), np.array([1.0, 3.0]) * 2 * BURST)  # others have half of the bus
+    o[ring.BUS_WAIT] = 1e12
+    ring.keep_busy(0, one, reads, o, busy, 11.0)
+    assert busy.tolist() == [1e9] * 3
 
 
 @pytest.mark.parametrize("small", [0.0, 2.0])
