@@ -83,10 +83,7 @@ class Gammas(Formulas):
         near = np.abs(x) * np.maximum(1.0, self.scv) < 0.05
         # (1 + scv x)^(-1/scv) = sum of (-x)^k prod(1 + i scv) / k!; its first two terms drop out.
         y = np.where(near, x, 0.0)
-        series, term = (
-            np.zeros(np.shape(x + 0 * self.scv), dtype=x.dtype),
-            -np.ones(np.shape(x), dtype=x.dtype),
-        )
+        series, term = np.zeros(np.shape(near), dtype=x.dtype), -np.ones(np.shape(x), dtype=x.dtype)
         for k in range(2, 18):
             term = term * (-y) * (1 + (k - 1) * self.scv) / k
             series = series - term

@@ -120,6 +120,7 @@ def test_learned_order_is_measured_and_says_on_what():
     assert found.objective == pytest.approx(best_of(metrics, "latency", {"cost": (None, 14)}))
     assert found.evaluations < metrics["cost"].size
     assert f"{found.evaluations} designs evaluated of {metrics['cost'].size}" in found.rests_on
+    assert found.rests_on.endswith(" designs drawn from what is excluded, 0 orders given up for them")
     assert found.errors[0].metric == "latency" and found.errors[0].largest > 0
 
 

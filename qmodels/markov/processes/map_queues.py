@@ -171,7 +171,6 @@ class _Completions:
         """Variance, unless the linear system is too large to be worth it."""
         if self._ahead.size > LARGEST_SYSTEM:
             return None
-        matrix = -self.tail.matrix
-        once = np.linalg.solve(matrix, self._ahead.ravel())
-        twice = np.linalg.solve(matrix, once)
+        once = np.linalg.solve(self.tail.matrix, self._ahead.ravel())  # its sign is squared away
+        twice = np.linalg.solve(self.tail.matrix, once)
         return np.asarray(2 * self.tail.left @ twice - (self.tail.left @ once) ** 2)

@@ -74,12 +74,12 @@ def test_a_geometric_tail_is_the_chain_without_end(ratio, unit, head):
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5])
 def test_overload(ratio):
-    found = birth_death(birth_rates=[1.0, ratio], death_rates=[1.0, 1.0], repeating=True)
-    assert not found.stable
+    found = birth_death(birth_rates=[1.0, 3.0 * ratio], death_rates=[1.0, 3.0], repeating=True)
+    assert not found.stable and found.probabilities.size == 3
     assert found.mean_number == found.number_variance == np.inf
     assert_allclose(found.probability([0, 5]), 0.0)
     assert_allclose(found.tail([1, 5]), 0.0)
-    assert found.throughput == 1.0
+    assert found.throughput == 3.0  # that of the highest state
 
 
 def test_a_repeating_chain_that_ends_before_it_repeats():

@@ -164,6 +164,13 @@ def test_minimum_maximum_and_sum_by_integration(seed, n, m):
     assert_allclose(mixed.tail(x), 0.25 * a.tail(x) + 0.75 * b.tail(x), rtol=1e-11)
 
 
+def test_a_mixture_of_three_laws():
+    parts, weights = [random_law(seed, n) for seed, n in ((1, 2), (2, 1), (3, 3))], [0.5, 0.2, 0.3]
+    x = np.array([0.1, 1.0, 4.0])
+    exact = sum(weight * law.tail(x) for weight, law in zip(weights, parts, strict=True))
+    assert_allclose(formulas(ph_mixture(weights, parts)).tail(x), exact, rtol=1e-11)
+
+
 @laws
 @given(seeds, st.integers(1, 6))
 def test_canonical_form(seed, n):

@@ -134,6 +134,23 @@ def test_lists_too_short_for_the_load_are_told() -> None:
     assert 0.9 * refused[0] < found[0] <= refused[0] and found[1] <= refused[1]
 
 
+def test_a_list_of_its_own_that_is_too_short_is_told_beside_another_with_room() -> None:
+    """Large packets have their own blocks; in a box that may give them all blocks nothing is sure."""
+    fields = {
+        "hold_ns": 50_000.0,
+        "segments": 20_000,
+        "small_packet_segments": np.array([1]),
+        "vms1_share": 0.01,
+    }
+    spec = replace_fields(default_processor(), fields)
+    found = qm.bounds(spec).stages[0](spec, spec)["overflow_probability"][0]
+    refused = qm.solve(spec).overflow_probability
+    assert 0.5 * refused[0] < found[0] <= refused[0]
+    one = replace_fields(spec, {"small_packet_segments": np.array([0])})
+    assert qm.bounds(spec).stages[0](one, spec)["overflow_probability"][0] == 0.0
+    assert qm.solve(one).overflow_probability == 0.0
+
+
 def test_other_kinds_and_boxes_are_refused_in_a_line() -> None:
     with pytest.raises(TypeError, match="bounds needs a kind with bounds, the packet processor, got 'numa'"):
         qm.bounds(qm.NumaMachine())

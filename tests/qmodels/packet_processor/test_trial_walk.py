@@ -12,10 +12,14 @@ from qmodels.packet_processor.trials.walk import (
     FORCED,
     HORIZON,
     KINDS,
+    LAW,
     LOADS,
     MET,
     PACES,
+    _at,
+    _one_after_another,
     _walk,
+    _weights,
     lookup,
     tables,
 )
@@ -70,6 +74,17 @@ def test_a_table_is_read_exactly_at_its_points_and_is_zero_where_nothing_stays_b
     exact = [lookup(table, LOADS[i], PACES[j], True) for i, j in ((3, 1), (5, 2))]
     assert_allclose(exact, table[[3 * len(PACES) + 1, 5 * len(PACES) + 2]])
     assert lookup(table, 0.0, 0.0, True) == 0.0
+
+
+def test_places_that_became_busy_together_become_free_one_after_the_other() -> None:
+    """So many are busy as survive: a probability each, and on average as many as survive one by one."""
+    fresh, _ = _weights(((3, 0.5), (10, 0.5)))
+    for arc, turns in ((2, (1 / 3, -1 / 3)), (3, (1 / 2, 0.0, -1 / 2))):
+        busy = [_one_after_another(fresh, 3)[arc, k] for k in range(1, arc + 1)]
+        assert min(one.min() for one in busy) >= 0.0
+        each = [_at(fresh, 1.0 + np.sqrt(3.0) * LAW.spread * turn) for turn in turns]
+        assert_allclose(sum(busy), each[0], atol=1e-12)
+        assert_allclose(sum(k * one for k, one in enumerate(busy, start=1)), sum(each), atol=1e-12)
 
 
 @pytest.mark.parametrize("channels", [1, 2])
