@@ -152,7 +152,6 @@ class Anytime(BranchAndBound):
             unseen=self._space.count() - self._designs.size,
             compared=0,
             violations=(),
-            learned=(),
             left=tuple(self._trace),
             assumes=self._bounds.assumes,
             unbounded=tuple(sorted({d.metric for d in self._demands} - known)),
