@@ -49,24 +49,15 @@ MOST = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class DramGeometry:
-    """What a DRAM system consists of.
+    """What a DRAM system consists of."""
 
-    Parameters
-    ----------
-    channels, ranks, groups, banks : int
-        Channels, ranks of a channel, bank groups of a rank, banks of a group.
-    row_blocks : int
-        Blocks in a row of a bank.
-    block_bytes : int
-        What one burst moves. [bytes]
-    """
-
+    # channels, ranks, groups, banks: Channels, ranks of a channel, bank groups of a rank, banks of a group
     channels: int = 1
     ranks: int = 1
     groups: int = 4
     banks: int = 4
-    row_blocks: int = 128
-    block_bytes: int = 64
+    row_blocks: int = 128  # Blocks in a row of a bank
+    block_bytes: int = 64  # What one burst moves. [bytes]
 
     def __post_init__(self) -> None:
         check_parts(self, "geometry.")
@@ -91,20 +82,6 @@ class DramGeometry:
 class Interleaved:
     """Consecutive blocks go round the channels, and those of a channel round its banks.
 
-    Parameters
-    ----------
-    step : int
-        Consecutive blocks in a channel before the next channel. With one channel it changes nothing.
-        [blocks]
-    bank_step : int
-        Consecutive blocks of a channel in a bank before the next bank; with ``row_blocks`` a row is
-        filled first. [blocks]
-    order : tuple of str
-        What changes first when banks are gone round: a permutation of group, bank, rank.
-    permute : {"none", "rotate", "xor"}
-        How the bank is permuted by the row, so that rows of a large stride spread: not at all, by
-        adding the row, or by XOR (the banks must then be a power of two).
-
     Examples
     --------
     >>> import numpy as np
@@ -116,9 +93,15 @@ class Interleaved:
     array([0, 1, 2, 9])
     """
 
+    # Consecutive blocks in a channel before the next channel. With one channel it changes nothing. [blocks]
     step: int = 1
+    # Consecutive blocks of a channel in a bank before the next bank; with ``row_blocks`` a row is filled
+    # first. [blocks]
     bank_step: int = 1
+    # What changes first when banks are gone round: a permutation of group, bank, rank
     order: tuple[str, ...] = LEVELS
+    # How the bank is permuted by the row, so that rows of a large stride spread: not at all, by adding the
+    # row, or by XOR (the banks must then be a power of two)
     permute: str = "none"
 
     def __post_init__(self) -> None:
@@ -191,12 +174,6 @@ def _size(level: str, geometry: DramGeometry) -> int:
 class BitFields:
     """Every bit of the place is the exclusive or of some bits of the block's number.
 
-    Parameters
-    ----------
-    channel, rank, group, bank, row, column : tuple of int
-        Of each bit of the field, the lowest first: the mask of the bits of the block's number. A
-        field of size 1 has none. The numbers above the highest bit are not used.
-
     Raises
     ------
     ValueError
@@ -214,6 +191,8 @@ class BitFields:
     array([   5, 2048, 2688])
     """
 
+    # channel, rank, group, bank, row, column: Of each bit of the field, the lowest first: the mask of the
+    # bits of the block's number. A field of size 1 has none. The numbers above the highest bit are not used
     channel: tuple[int, ...] = ()
     rank: tuple[int, ...] = ()
     group: tuple[int, ...] = ()

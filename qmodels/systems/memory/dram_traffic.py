@@ -65,24 +65,12 @@ class StridedBlocks:
 
 @dataclass(frozen=True, kw_only=True)
 class Packets:
-    """Packets of consecutive blocks at random places; packets arrive as a Poisson process.
+    """Packets of consecutive blocks at random places; packets arrive as a Poisson process."""
 
-    Parameters
-    ----------
-    arrival_rate : float or array
-        Accesses of the whole system. [blocks/cycle]
-    blocks : int
-        Blocks of a packet.
-    spacing : int
-        Time between the accesses of a packet. [cycles]
-    write_fraction : float
-        Share of the packets that are written.
-    """
-
-    arrival_rate: Numeric = 0.05
-    blocks: int = 24
-    spacing: int = 0
-    write_fraction: float = 0.0
+    arrival_rate: Numeric = 0.05  # Accesses of the whole system. [blocks/cycle]
+    blocks: int = 24  # Blocks of a packet
+    spacing: int = 0  # Time between the accesses of a packet. [cycles]
+    write_fraction: float = 0.0  # Share of the packets that are written
 
     def __post_init__(self) -> None:
         check_parts(self, "traffic.")
@@ -94,21 +82,11 @@ class Packets:
 
 @dataclass(frozen=True, kw_only=True)
 class AddressTrace:
-    """Recorded accesses, in their order and again from the start; they arrive as a Poisson process.
+    """Recorded accesses, in their order and again from the start; they arrive as a Poisson process."""
 
-    Parameters
-    ----------
-    blocks : tuple of int
-        Block numbers (byte address over the bytes of a block).
-    writes : tuple of int
-        1 for a write, 0 for a read; empty if all are reads.
-    arrival_rate : float or array
-        Accesses of the whole system. [blocks/cycle]
-    """
-
-    blocks: tuple[int, ...]
-    writes: tuple[int, ...] = ()
-    arrival_rate: Numeric = 0.05
+    blocks: tuple[int, ...]  # Block numbers (byte address over the bytes of a block)
+    writes: tuple[int, ...] = ()  # 1 for a write, 0 for a read; empty if all are reads
+    arrival_rate: Numeric = 0.05  # Accesses of the whole system. [blocks/cycle]
 
     def __post_init__(self) -> None:
         check_parts(self, "traffic.")

@@ -28,17 +28,13 @@ _SUM_TOLERANCE = 1e-9
 class Probabilistic:
     """One of several destinations at random.
 
-    Parameters
-    ----------
-    to : mapping of destination to probability
-        What is missing to 1 leaves the network. Kept as a tuple of (destination, probability).
-
     Examples
     --------
     >>> Probabilistic(to={"disk": 0.75}).probabilities
     ((('disk', ''), 0.75), (('leave', ''), 0.25))
     """
 
+    # What is missing to 1 leaves the network. Kept as a tuple of (destination, probability)
     to: Any = field(metadata={"holds": tuple[tuple[Destination, float], ...]})
 
     def __post_init__(self) -> None:
@@ -71,18 +67,13 @@ class Probabilistic:
 class Cyclic:
     """The destinations in turn, job by job.
 
-    Parameters
-    ----------
-    to : sequence of destinations
-        One may stand in it several times.
-
     Examples
     --------
     >>> Cyclic(to=["a", "a", "b"]).destinations
     (('a', ''), ('a', ''), ('b', ''))
     """
 
-    to: Any = field(metadata={"holds": tuple[Destination, ...]})
+    to: Any = field(metadata={"holds": tuple[Destination, ...]})  # One may stand in it several times
 
     def __post_init__(self) -> None:
         keep(self, to=_several(self.to))
@@ -97,18 +88,13 @@ class Cyclic:
 class ShortestQueue:
     """The station with the fewest jobs, those in service included; at random among equals.
 
-    Parameters
-    ----------
-    to : sequence of destinations
-        Stations to choose from.
-
     Examples
     --------
     >>> ShortestQueue(to=["a", "b"]).destinations
     (('a', ''), ('b', ''))
     """
 
-    to: Any = field(metadata={"holds": tuple[Destination, ...]})
+    to: Any = field(metadata={"holds": tuple[Destination, ...]})  # Stations to choose from
 
     def __post_init__(self) -> None:
         keep(self, to=_several(self.to))
@@ -123,15 +109,6 @@ class ShortestQueue:
 class StateDependent:
     """A rule for each number of jobs at some station.
 
-    Parameters
-    ----------
-    station : str
-        The station that is looked at.
-    rules : sequence
-        What happens with 0, 1, 2, ... jobs there (the routed job, which has left its station, is
-        not counted), the last one for all larger numbers: a destination, or a mapping of
-        destinations to probabilities.
-
     Examples
     --------
     Jobs that find three at the cache's port go to the memory directly:
@@ -141,7 +118,9 @@ class StateDependent:
     (('cache', ''), ('memory', ''))
     """
 
-    station: str
+    station: str  # The station that is looked at
+    # What happens with 0, 1, 2, ... jobs there (the routed job, which has left its station, is not counted),
+    # the last one for all larger numbers: a destination, or a mapping of destinations to probabilities
     rules: Any = field(metadata={"holds": tuple[Probabilistic, ...]})
 
     def __post_init__(self) -> None:
