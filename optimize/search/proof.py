@@ -34,25 +34,14 @@ class Violation:
 
 @dataclass(frozen=True, kw_only=True)
 class Left:
-    """What a search with derived bounds leaves open at one time.
+    """What a search with derived bounds leaves open at one time."""
 
-    Parameters
-    ----------
-    seconds : float
-        Since its begin. [s]
-    evaluations : int
-        Designs evaluated until then.
-    boxes : int
-        Boxes of designs that may hold points of the front.
-    gap : float
-        Part of the hypervolume of the front and of these boxes' bounds that the front does not have, up
-        to the worst feasible values seen: no more can be missing. Of one objective, how far the bound is
-        from the best value, relative. 1 before there is a feasible design.
-    """
-
-    seconds: float
-    evaluations: int
-    boxes: int
+    seconds: float  # Since its begin. [s]
+    evaluations: int  # Designs evaluated until then
+    boxes: int  # Boxes of designs that may hold points of the front
+    # Part of the hypervolume of the front and of these boxes' bounds that the front does not have, up to the
+    # worst feasible values seen: no more can be missing. Of one objective, how far the bound is from the best
+    # value, relative. 1 before there is a feasible design
     gap: float
 
     def __str__(self) -> str:
