@@ -43,7 +43,6 @@ from optimize.search.pareto import (
     hypervolume,
     knee_index,
     nondominated,
-    pareto_ranks,
 )
 from optimize.search.proof import Proof, Violation
 from optimize.spaces.space import Space
@@ -93,7 +92,6 @@ __all__ = [
     "hypervolume",
     "knee_index",
     "nondominated",
-    "pareto_ranks",
     "place",
     "replace_fields",
     "sensitivity",

@@ -40,7 +40,6 @@ SUBJECTS = {
         "Exploration": "explore Exploration Exclusion Step simplex_weights Proof Violation",
         "Fronts": """
             compare_fronts FrontComparison epsilon_thin hypervolume knee_index nondominated
-            pareto_ranks
         """,
         "Decisions by simulation": "decide Decision Interrupted front_membership Membership",
         "Search of a black box": "Search Domain Between Progress",

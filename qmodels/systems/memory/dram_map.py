@@ -1,4 +1,4 @@
-"""Address maps of a DRAM system: by bit fields or by interleaving, with their inverse."""
+"""Address maps of a DRAM system: by bit fields or by interleaving."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ FIELDS = ("channel", "rank", "group", "bank", "row", "column")
 PERMUTATIONS = ("none", "rotate", "xor")
 
 
-def permuted(turn: Whole, row: Whole, banks: int, permutation: int, sign: int) -> Whole:
-    """Return which of the banks has its turn in a row, by a number in `PERMUTATIONS`; -1 is the inverse."""
+def permuted(turn: Whole, row: Whole, banks: int, permutation: int) -> Whole:
+    """Return which of the banks has its turn in a row, by a number in `PERMUTATIONS`."""
     if permutation == 0:
         return turn
-    return turn ^ row % banks if permutation == 2 else (turn + sign * row) % banks
+    return turn ^ row % banks if permutation == 2 else (turn + row) % banks
 
 
 def mixed_radix(turn: Whole, sizes: Any, weights: Any) -> Whole:
@@ -89,8 +89,6 @@ class Interleaved:
     >>> place = plan.locate(np.array([0, 1, 2, 9]), geometry)
     >>> place.channel, place.bank
     (array([0, 0, 1, 0]), array([ 0,  4,  0, 12]))
-    >>> plan.block_at(place, geometry)
-    array([0, 1, 2, 9])
     """
 
     # Consecutive blocks in a channel before the next channel. With one channel it changes nothing. [blocks]
@@ -128,46 +126,16 @@ class Interleaved:
         index = index_in_channel(block, self.step, g.channels)
         position = index_in_bank(index, self.bank_step, g.channel_banks)
         row, column = position // g.row_blocks, position % g.row_blocks
-        turn = self._permuted(bank_of(index, self.bank_step, g.channel_banks), row, g, 1)
-        return Place(channel_of(block, self.step, g.channels), self._number(turn, g), row, column)
-
-    def block_at(self, place: Place, geometry: DramGeometry) -> Whole:
-        """Return the blocks at places: the inverse of `locate`."""
-        g = geometry
-        turn = self._permuted(self._turn(place.bank, g), place.row, g, -1)
-        position = place.row * g.row_blocks + place.column
-        index = (position // self.bank_step * g.channel_banks + turn) * self.bank_step + (
-            position % self.bank_step
-        )
-        return (index // self.step * g.channels + place.channel) * self.step + index % self.step
-
-    def _permuted(self, turn: Whole, row: Whole, geometry: DramGeometry, sign: int) -> Whole:
-        return permuted(turn, row, geometry.channel_banks, PERMUTATIONS.index(self.permute), sign)
+        permutation = PERMUTATIONS.index(self.permute)
+        turn = permuted(bank_of(index, self.bank_step, g.channel_banks), row, g.channel_banks, permutation)
+        bank = mixed_radix(turn, *self.digits(g))
+        return Place(channel_of(block, self.step, g.channels), bank, row, column)
 
     def digits(self, geometry: DramGeometry) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return, of what changes first when banks are gone round, how many there are and their distance."""
+        size = {"group": geometry.groups, "bank": geometry.banks, "rank": geometry.ranks}
         distance = {"bank": 1, "group": geometry.banks, "rank": geometry.rank_banks}
-        sizes = tuple(_size(level, geometry) for level in self.order)
-        return sizes, tuple(distance[level] for level in self.order)
-
-    def _number(self, turn: Whole, geometry: DramGeometry) -> Whole:
-        """Return the bank's number from its turn in the order of interleaving."""
-        return mixed_radix(turn, *self.digits(geometry))
-
-    def _turn(self, number: Whole, geometry: DramGeometry) -> Whole:
-        digits = {
-            "bank": number % geometry.banks,
-            "group": number // geometry.banks % geometry.groups,
-            "rank": number // geometry.rank_banks,
-        }
-        turn: Whole = 0
-        for level in reversed(self.order):
-            turn = turn * _size(level, geometry) + digits[level]
-        return turn
-
-
-def _size(level: str, geometry: DramGeometry) -> int:
-    return {"group": geometry.groups, "bank": geometry.banks, "rank": geometry.ranks}[level]
+        return tuple(size[level] for level in self.order), tuple(distance[level] for level in self.order)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,8 +155,6 @@ class BitFields:
     >>> place = plan.locate(np.array([5, 128 * 16, 128 * 21]), geometry)
     >>> place.bank, place.row
     (array([0, 1, 4]), array([0, 1, 1]))
-    >>> plan.block_at(place, geometry)
-    array([   5, 2048, 2688])
     """
 
     # channel, rank, group, bank, row, column: Of each bit of the field, the lowest first: the mask of the
@@ -205,7 +171,7 @@ class BitFields:
         for name in FIELDS:
             for mask in getattr(self, name):
                 checks.count(f"address_map.{name}", mask)
-        self._inverse()
+        self._check_bits()
 
     def check(self, geometry: DramGeometry) -> None:
         """Raise if a field does not have the bits that the geometry asks for."""
@@ -226,41 +192,21 @@ class BitFields:
         bank = (part["rank"] * geometry.groups + part["group"]) * geometry.banks + part["bank"]
         return Place(part["channel"], bank, part["row"], part["column"])
 
-    def block_at(self, place: Place, geometry: DramGeometry) -> Whole:
-        """Return the blocks at places: the inverse of `locate`."""
-        part = {
-            "channel": place.channel,
-            "rank": place.bank // geometry.rank_banks,
-            "group": place.bank // geometry.banks % geometry.groups,
-            "bank": place.bank % geometry.banks,
-            "row": place.row,
-            "column": place.column,
-        }
-        packed, shift = 0 * place.row, 0
-        for name in FIELDS:
-            packed = packed | part[name] << shift
-            shift += len(getattr(self, name))
-        return _combined(packed, self._inverse())
-
-    def _inverse(self) -> tuple[int, ...]:
-        """Return the masks of the inverse: Gauss-Jordan elimination over two elements."""
-        rows = [mask for name in FIELDS for mask in getattr(self, name)]
-        size = len(rows)
-        inverse = [1 << k for k in range(size)]
-        for column in range(size):
-            pivot = next((k for k in range(column, size) if rows[k] >> column & 1), None)
-            if pivot is None or any(row >> size for row in rows):
+    def _check_bits(self) -> None:
+        """Require masks that determine the block: independent ones, by elimination over two elements."""
+        masks = tuple(mask for name in FIELDS for mask in getattr(self, name))
+        rows = list(masks)
+        for column in range(len(rows)):
+            pivot = next((k for k in range(column, len(rows)) if rows[k] >> column & 1), None)
+            if pivot is None or any(row >> len(rows) for row in rows):
                 raise ValueError(
                     "address_map must be a bijection: its masks must be independent and use each of the "
-                    f"lowest {size} bits, got {tuple(m for name in FIELDS for m in getattr(self, name))!r}"
+                    f"lowest {len(rows)} bits, got {masks!r}"
                 )
-            for table in (rows, inverse):
-                table[column], table[pivot] = table[pivot], table[column]
-            for k in range(size):
-                if k != column and rows[k] >> column & 1:
+            rows[column], rows[pivot] = rows[pivot], rows[column]
+            for k in range(column + 1, len(rows)):
+                if rows[k] >> column & 1:
                     rows[k] ^= rows[column]
-                    inverse[k] ^= inverse[column]
-        return tuple(inverse)
 
 
 def _combined(word: Whole, masks: tuple[int, ...]) -> Whole:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -81,19 +81,6 @@ class Interleaved:
     def matrix(self, nodes: int) -> FloatArray:
         """Return the packets from each node to each, relative: 1 in all for a node that sends."""
         return _even(self.initiators, self.targets, nodes)
-
-    def reprogrammed(self, **changes: object) -> Interleaved:
-        """Return the traffic after the registers of the region were written: a new step, offset or channels.
-
-        See `MemoryMap.reprogrammed`.
-
-        Examples
-        --------
-        >>> traffic = interleaved(initiators=range(4), channels=range(4, 8))
-        >>> traffic.reprogrammed(step_bytes=32 * 128).step_packets
-        32
-        """
-        return replace(self, memory=self.memory.reprogrammed(self.region, **changes))
 
 
 @dataclass(frozen=True, kw_only=True)
