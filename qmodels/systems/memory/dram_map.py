@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from qmodels import checks
 from qmodels.systems.memory.address_map import bank_of, channel_of, index_in_bank, index_in_channel
 from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.ranges import check_fields, choice, count
 
 Whole = Any  # an int or an integer array; the arithmetic is the same
 
@@ -52,17 +53,15 @@ class DramGeometry:
     """What a DRAM system consists of."""
 
     # channels, ranks, groups, banks: Channels, ranks of a channel, bank groups of a rank, banks of a group
-    channels: int = 1
-    ranks: int = 1
-    groups: int = 4
-    banks: int = 4
-    row_blocks: int = 128  # Blocks in a row of a bank
-    block_bytes: int = 64  # What one burst moves. [bytes]
+    channels: int = count(1, maximum=MOST)
+    ranks: int = count(1, maximum=MOST)
+    groups: int = count(4, maximum=MOST)
+    banks: int = count(4, maximum=MOST)
+    row_blocks: int = count(128, maximum=MOST)  # Blocks in a row of a bank
+    block_bytes: int = count(64, maximum=MOST)  # What one burst moves. [bytes]
 
     def __post_init__(self) -> None:
-        check_parts(self, "geometry.")
-        for name in ("channels", "ranks", "groups", "banks", "row_blocks", "block_bytes"):
-            checks.count(f"geometry.{name}", getattr(self, name), maximum=MOST)
+        check_fields(self, "geometry.")
         total = self.channels * self.channel_banks
         if total > MOST:
             raise ValueError(f"geometry.banks must make at most {MOST} in all channels, got {total}")
@@ -92,21 +91,18 @@ class Interleaved:
     """
 
     # Consecutive blocks in a channel before the next channel. With one channel it changes nothing. [blocks]
-    step: int = 1
+    step: int = count(1)
     # Consecutive blocks of a channel in a bank before the next bank; with ``row_blocks`` a row is filled
     # first. [blocks]
-    bank_step: int = 1
+    bank_step: int = count(1)
     # What changes first when banks are gone round: a permutation of group, bank, rank
     order: tuple[str, ...] = LEVELS
     # How the bank is permuted by the row, so that rows of a large stride spread: not at all, by adding the
     # row, or by XOR (the banks must then be a power of two)
-    permute: str = "none"
+    permute: str = choice("none", PERMUTATIONS)
 
     def __post_init__(self) -> None:
-        check_parts(self, "address_map.")
-        checks.count("address_map.step", self.step)
-        checks.count("address_map.bank_step", self.bank_step)
-        checks.choice("address_map.permute", self.permute, PERMUTATIONS)
+        check_fields(self, "address_map.")
         if sorted(self.order) != sorted(LEVELS):
             raise ValueError(
                 f"address_map.order must be a permutation of {', '.join(LEVELS)}, got {self.order!r}"
