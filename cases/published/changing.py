@@ -92,16 +92,8 @@ def _first(names: Sequence[str]) -> str:
 def changed(name: str, changes: Mapping[str, Any], *, other: Any = None, simulated: bool = False) -> Changed:
     """Return systems of a case, ``"stnoc/table2"``, with fields changed.
 
-    Parameters
-    ----------
-    name : str
-        See `designs_of`.
-    changes : mapping
-        Values by names of fields, as ``--set`` takes them.
-    other : path, optional
-        A file with the one system, edited.
-    simulated : bool
-        Whether to simulate the changed systems too.
+    ``name``: see `designs_of`; ``changes``: values by names of fields, as ``--set`` takes them; ``other``: a
+    file with the one system, edited; ``simulated``: whether to simulate the changed systems too.
 
     Raises
     ------

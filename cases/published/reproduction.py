@@ -170,14 +170,8 @@ class Paper:
     def reproduce(self, trace: Any = None, *, store: Path | None = None, **options: Any) -> Reproduction:
         """Compute everything anew.
 
-        Parameters
-        ----------
-        trace : Trace or path, optional
-            Recorded packets, for a case that plays them.
-        store : path, optional
-            An SQLite file that keeps finished replications.
-        **options
-            Of the case, see its ``simulate``.
+        ``trace``: recorded packets, for a case that plays them; ``store``: an SQLite file that keeps finished
+        replications; ``**options``: of the case, see its ``simulate``.
 
         Raises
         ------

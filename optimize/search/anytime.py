@@ -150,8 +150,6 @@ class Anytime(BranchAndBound):
             proven=not len(boxes),
             boxes=self._boxes,
             unseen=self._space.count() - self._designs.size,
-            compared=0,
-            violations=(),
             left=tuple(self._trace),
             assumes=self._bounds.assumes,
             unbounded=tuple(sorted({d.metric for d in self._demands} - known)),

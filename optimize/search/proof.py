@@ -80,8 +80,8 @@ class Proof:
     proven: bool
     boxes: int
     unseen: int
-    compared: int
-    violations: tuple[Violation, ...]
+    compared: int = 0
+    violations: tuple[Violation, ...] = ()
     left: tuple[Left, ...] = ()
     assumes: str = ""
     unbounded: tuple[str, ...] = ()

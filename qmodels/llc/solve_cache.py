@@ -59,15 +59,7 @@ class CacheAnswer(Answer):
 def solve_cache(spec: CacheSystem) -> CacheAnswer:
     """Return the hit ratios of a cache system.
 
-    Parameters
-    ----------
-    spec : CacheSystem
-        What is cached, and where.
-
-    Returns
-    -------
-    CacheAnswer
-        Hit ratios by level.
+    ``spec``: what is cached, and where. Returns hit ratios by level.
 
     Raises
     ------

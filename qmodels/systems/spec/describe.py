@@ -9,6 +9,7 @@ import types
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
+from itertools import chain
 from textwrap import dedent, wrap
 from typing import Any, get_args, get_origin
 
@@ -212,7 +213,10 @@ def documentation(cls: Any) -> dict[str, tuple[str, str]]:
     ('What one burst moves', 'bytes')
     """
     found: dict[str, tuple[str, str]] = {}
-    for names, text in (*_remarks(cls), *_parameters(inspect.getdoc(cls) or "")):
+    for names, text in (
+        *chain.from_iterable(map(_remarks, reversed(cls.__mro__))),
+        *_parameters(inspect.getdoc(cls) or ""),
+    ):
         words = " ".join(text.split())
         unit = re.search(r"\[([^\[\]]+)\]\.?$", words)
         units = unit[1].split(", ") if unit else [""]
@@ -234,7 +238,7 @@ def _remarks(cls: Any) -> Iterator[tuple[list[str], str]]:
     """Yield names and text of the comments at the fields of a class."""
     try:
         source = dedent(inspect.getsource(cls))
-    except (OSError, TypeError):  # made by a program
+    except (OSError, TypeError):  # made by a program, or built in
         return
     lines, known = source.splitlines(), set(getattr(cls, "__dataclass_fields__", ()))
     for node in ast.parse(source).body[0].body:  # type: ignore[attr-defined]

@@ -64,16 +64,8 @@ class Probabilistic:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cyclic:
-    """The destinations in turn, job by job.
-
-    Examples
-    --------
-    >>> Cyclic(to=["a", "a", "b"]).destinations
-    (('a', ''), ('a', ''), ('b', ''))
-    """
-
-    to: Any = field(metadata={"holds": tuple[Destination, ...]})  # One may stand in it several times
+class _Listed:
+    to: Any = field(metadata={"holds": tuple[Destination, ...]})  # Nodes; one may stand in it several times
 
     def __post_init__(self) -> None:
         keep(self, to=_several(self.to))
@@ -85,7 +77,18 @@ class Cyclic:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShortestQueue:
+class Cyclic(_Listed):
+    """The destinations in turn, job by job.
+
+    Examples
+    --------
+    >>> Cyclic(to=["a", "a", "b"]).destinations
+    (('a', ''), ('a', ''), ('b', ''))
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShortestQueue(_Listed):
     """The station with the fewest jobs, those in service included; at random among equals.
 
     Examples
@@ -93,16 +96,6 @@ class ShortestQueue:
     >>> ShortestQueue(to=["a", "b"]).destinations
     (('a', ''), ('b', ''))
     """
-
-    to: Any = field(metadata={"holds": tuple[Destination, ...]})  # Stations to choose from
-
-    def __post_init__(self) -> None:
-        keep(self, to=_several(self.to))
-
-    @property
-    def destinations(self) -> tuple[Destination, ...]:
-        """Where jobs can go."""
-        return tuple(self.to)
 
 
 @dataclass(frozen=True, kw_only=True)
