@@ -38,10 +38,7 @@ SWEPT = 7
 class Session:
     """What a page and a notebook do with one design; every method returns plain values for JSON.
 
-    Parameters
-    ----------
-    spec : spec of a registered kind
-        Where it starts, and what it is compared with at first.
+    ``spec``: where it starts, and what it is compared with at first.
 
     Raises
     ------

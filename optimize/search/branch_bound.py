@@ -55,20 +55,10 @@ class BranchAndBound:
     constraint, or are dominated by an evaluated feasible design: that one then dominates every
     design of the box. Designs with equal objectives are never excluded by each other.
 
-    Parameters
-    ----------
-    space : Space
-        The designs.
-    evaluate : callable
-        Evaluates designs not seen before and returns their columns, varied fields included.
-    demands : sequence of Demand
-        Objectives and constraints.
-    directions : Directions
-        The bounds.
-    limited : iterable of str
-        Metrics that the user limits: ``stable`` among them keeps designs that are not.
-    seed : int
-        Of the designs looked at first.
+    ``space``: the designs; ``evaluate``: evaluates designs not seen before and returns their columns, varied
+    fields included; ``demands``: objectives and constraints; ``directions``: the bounds; ``limited``: metrics
+    that the user limits: ``stable`` among them keeps designs that are not; ``seed``: of the designs looked at
+    first.
     """
 
     def __init__(

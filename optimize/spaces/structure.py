@@ -26,13 +26,8 @@ Conditions = Mapping[str, Mapping[str, Iterable[object]]]
 class Structure:
     """The conditions of a space.
 
-    Parameters
-    ----------
-    choices : mapping of str to tuple
-        The values of every field.
-    conditions : mapping
-        ``{field: {other: values}}``: the field matters only where every other one matters and
-        has one of its values.
+    ``choices``: the values of every field; ``conditions``: ``{field: {other: values}}``: the field matters
+    only where every other one matters and has one of its values.
 
     Raises
     ------
