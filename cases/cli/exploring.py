@@ -96,15 +96,33 @@ class Explored:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What ``qmodels explore`` is asked, checked."""
+    """What ``qmodels explore`` is asked, checked.
 
-    specs: Mapping[str, Any]  # What is explored, by name; several of the joint case alone
-    choices: Mapping[str, Iterable[Any]]  # The fields to vary; empty for the joint case's own
-    given: list[str]  # Fields of the joint case that were set
-    goals: Mapping[str, Any]  # See `cases.study.goals.goals_of`
-    seconds: float  # Time for simulations. [s]
-    runs: Runs  # How designs are simulated
-    out: Path  # Where all is kept
+    Parameters
+    ----------
+    specs : mapping of str to spec
+        What is explored, by name; several of the joint case alone.
+    choices : mapping
+        The fields to vary; empty for the joint case's own.
+    given : list of str
+        Fields of the joint case that were set.
+    goals : mapping
+        See `cases.study.goals.goals_of`.
+    seconds : float
+        Time for simulations. [s]
+    runs : Runs
+        How designs are simulated.
+    out : Path
+        Where all is kept.
+    """
+
+    specs: Mapping[str, Any]
+    choices: Mapping[str, Iterable[Any]]
+    given: list[str]
+    goals: Mapping[str, Any]
+    seconds: float
+    runs: Runs
+    out: Path
 
     def explored(self, progress: Progress | None) -> Explored:
         """Explore and write the files."""
