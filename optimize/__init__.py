@@ -24,7 +24,6 @@ from optimize.blackbox.search import Search
 from optimize.decisions.decide import decide
 from optimize.decisions.decision import Decision, Interrupted
 from optimize.decisions.uncertain import Membership, front_membership
-from optimize.exact.design import ExactDesign, exact_design
 from optimize.programs.assignment import Assignment, assign
 from optimize.programs.components import Component, chosen_spec, tabulate
 from optimize.programs.congestion import CongestedChoice, choose_congested
@@ -44,7 +43,6 @@ from optimize.search.pareto import (
     hypervolume,
     knee_index,
     nondominated,
-    pareto_ranks,
 )
 from optimize.search.proof import Proof, Violation
 from optimize.spaces.space import Space
@@ -60,7 +58,6 @@ __all__ = [
     "Decision",
     "Domain",
     "Elasticity",
-    "ExactDesign",
     "ExactFront",
     "Exclusion",
     "Exploration",
@@ -86,7 +83,6 @@ __all__ = [
     "compare_fronts",
     "decide",
     "epsilon_thin",
-    "exact_design",
     "exact_front",
     "explore",
     "field_paths",
@@ -96,7 +92,6 @@ __all__ = [
     "hypervolume",
     "knee_index",
     "nondominated",
-    "pareto_ranks",
     "place",
     "replace_fields",
     "sensitivity",

@@ -40,24 +40,13 @@ def designs_of(name: str) -> list[Design]:
 
 @dataclass(frozen=True, kw_only=True)
 class Changed:
-    """Systems of a paper with other values of some fields.
+    """Systems of a paper with other values of some fields."""
 
-    Parameters
-    ----------
-    name : str
-        Of the case, or of some of its systems.
-    rows : sequence of mapping
-        A metric of a system each: published, by the model as it was published and changed, and simulated.
-    fields : sequence of str
-        What was changed.
-    refused : mapping of str to str
-        Systems that do not take the change, and why.
-    """
-
-    name: str
+    name: str  # Of the case, or of some of its systems
+    # A metric of a system each: published, by the model as it was published and changed, and simulated
     rows: Sequence[Mapping[str, Any]]
-    fields: Sequence[str]
-    refused: Mapping[str, str] = field(default_factory=dict)
+    fields: Sequence[str]  # What was changed
+    refused: Mapping[str, str] = field(default_factory=dict)  # Systems that do not take the change, and why
 
     def text(self) -> str:
         """Return it for a terminal."""
@@ -103,16 +92,8 @@ def _first(names: Sequence[str]) -> str:
 def changed(name: str, changes: Mapping[str, Any], *, other: Any = None, simulated: bool = False) -> Changed:
     """Return systems of a case, ``"stnoc/table2"``, with fields changed.
 
-    Parameters
-    ----------
-    name : str
-        See `designs_of`.
-    changes : mapping
-        Values by names of fields, as ``--set`` takes them.
-    other : path, optional
-        A file with the one system, edited.
-    simulated : bool
-        Whether to simulate the changed systems too.
+    ``name``: see `designs_of`; ``changes``: values by names of fields, as ``--set`` takes them; ``other``: a
+    file with the one system, edited; ``simulated``: whether to simulate the changed systems too.
 
     Raises
     ------

@@ -13,20 +13,11 @@ from qmodels.systems.spec.text.toml import to_toml
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """A system of a paper.
+    """A system of a paper."""
 
-    Parameters
-    ----------
-    name : str
-        Of its place in the paper, see `name_of`.
-    spec : spec
-        The system.
-    published : mapping of str to float or None
-        What the paper prints of it, by metric and in its unit; None where it prints no number.
-    """
-
-    name: str
-    spec: Any
+    name: str  # Of its place in the paper, see `name_of`
+    spec: Any  # The system
+    # What the paper prints of it, by metric and in its unit; None where it prints no number
     published: Mapping[str, float | None]
 
     def text(self) -> str:

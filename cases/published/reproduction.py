@@ -35,24 +35,13 @@ CELLS, RUN = "cells.csv", "run.toml"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reproduction:
-    """A paper's numbers: published, simulated and from the model.
+    """A paper's numbers: published, simulated and from the model."""
 
-    Parameters
-    ----------
-    paper : Paper
-        What is special to it.
-    cells : tuple of Cell
-        Every number of its tables and figures.
-    tables : mapping of str to tuple
-        What else was found, by the names of `Paper.tables`: rows, dataclasses or dictionaries.
-    run : mapping of str to str or int
-        How it was simulated.
-    """
-
-    paper: Paper
-    cells: tuple[Cell, ...]
+    paper: Paper  # What is special to it
+    cells: tuple[Cell, ...]  # Every number of its tables and figures
+    # What else was found, by the names of `Paper.tables`: rows, dataclasses or dictionaries
     tables: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    run: Mapping[str, Any] = field(default_factory=dict)
+    run: Mapping[str, Any] = field(default_factory=dict)  # How it was simulated
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
@@ -129,47 +118,26 @@ class Reproduction:
 
 @dataclass(frozen=True, kw_only=True)
 class Paper:
-    """What is special to a paper.
+    """What is special to a paper."""
 
-    Parameters
-    ----------
-    name : str
-        Of the case, and of its folder.
-    simulate : callable
-        Returns its `Reproduction`, computed anew; takes ``store``, an SQLite file that keeps finished
-        replications, so that a reproduction that was killed resumes, ``trace`` if it ``plays`` one, and
-        options of its own.
-    renew : callable
-        Returns what was kept with everything computed anew that takes less than a minute.
-    sections : callable
-        Returns the texts of its tables.
-    designs : callable
-        Returns the systems behind its numbers.
-    claims : callable
-        Returns what it states in words beside what was found.
-    more : callable
-        Returns further published numbers beside ours, which stand in `Reproduction.tables`.
-    figures : callable
-        Returns its pictures by name.
-    tables : mapping of str to type
-        What is found besides cells, by name: the kind of the rows.
-    derived : mapping of str to sequence of str
-        Notes that are computed.
-    plays : bool
-        Whether recorded packets are played through it.
-    """
-
-    name: str
+    name: str  # Of the case, and of its folder
+    # Returns its `Reproduction`, computed anew; takes ``store``, an SQLite file that keeps finished
+    # replications, so that a reproduction that was killed resumes, ``trace`` if it ``plays`` one, and options
+    # of its own
     simulate: Callable[..., Reproduction]
+    # Returns what was kept with everything computed anew that takes less than a minute
     renew: Callable[[Reproduction], Reproduction] = lambda kept: kept
-    sections: Callable[[Reproduction], Iterable[str]]
-    designs: Callable[[], Iterable[Design]]
+    sections: Callable[[Reproduction], Iterable[str]]  # Returns the texts of its tables
+    designs: Callable[[], Iterable[Design]]  # Returns the systems behind its numbers
+    # Returns what it states in words beside what was found
     claims: Callable[[Reproduction], Iterable[Claim]] = lambda found: ()
+    # Returns further published numbers beside ours, which stand in `Reproduction.tables`
     more: Callable[[Reproduction], Iterable[Number]] = lambda found: ()
-    figures: Callable[[Reproduction], Mapping[str, Figure]]
+    figures: Callable[[Reproduction], Mapping[str, Figure]]  # Returns its pictures by name
+    # What is found besides cells, by name: the kind of the rows
     tables: Mapping[str, type] = field(default_factory=dict)
-    derived: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    plays: bool = False
+    derived: Mapping[str, Sequence[str]] = field(default_factory=dict)  # Notes that are computed
+    plays: bool = False  # Whether recorded packets are played through it
 
     @property
     def notes(self) -> Mapping[str, Sequence[str]]:
@@ -202,14 +170,8 @@ class Paper:
     def reproduce(self, trace: Any = None, *, store: Path | None = None, **options: Any) -> Reproduction:
         """Compute everything anew.
 
-        Parameters
-        ----------
-        trace : Trace or path, optional
-            Recorded packets, for a case that plays them.
-        store : path, optional
-            An SQLite file that keeps finished replications.
-        **options
-            Of the case, see its ``simulate``.
+        ``trace``: recorded packets, for a case that plays them; ``store``: an SQLite file that keeps finished
+        replications; ``**options``: of the case, see its ``simulate``.
 
         Raises
         ------

@@ -9,10 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cases.study.exact import exact_case
 from cases.study.packet_processor import GREEDY_ORDER, solved_columns
-from optimize.checks import Range
-from optimize.exact.design import ExactDesign
 from optimize.search.exploration import Exploration
 from optimize.search.explore import explore
 from optimize.search.greedy import Step, simplex_weights
@@ -28,19 +25,11 @@ DIGITS = 5
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Budget:
-    """The design of least latency within a cost budget, by an exact program and by looking at all."""
+    """The feasible design of least mean latency within a cost budget."""
 
     limit: float  # the budget [mm2]
-    choice: ExactDesign  # the answer of the exact program, which solves some designs only
-    row: int | None  # the row it chose; None if nothing fits
-    exhaustive: float  # the least latency within the budget found by looking at every design [ns]
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the two found the same least latency, to the digits in which designs are compared."""
-        if self.choice.objective is None:
-            return bool(np.isinf(self.exhaustive))
-        return abs(self.choice.objective - self.exhaustive) <= 10.0 ** (1 - DIGITS) * self.exhaustive
+    row: int | None  # None if nothing fits
+    latency: float  # infinite if nothing fits [ns]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,8 +54,7 @@ def analyse(name: str, space: Space, goals: Mapping[str, Any], *, budget: float 
     """Explore a space with the analytic model.
 
     ``name``: the workload, for the reports; ``goals``: ``minimize``, ``maximize`` and ``subject_to``, as
-    `explore` takes them; ``budget``: cost budget of the choice by integer programming; by default the cost of
-    the knee [mm2].
+    `explore` takes them; ``budget``: cost budget of a choice; by default the cost of the knee [mm2].
     """
     started = time.perf_counter()
     exploration = explore(space, solved_columns, **goals, vectorized=True, digits=DIGITS)
@@ -119,25 +107,10 @@ class Recall:
         }
 
 
-def limits_within(exploration: Exploration, limit: float) -> dict[str, Range]:
-    """Return the limits of a study with one for the cost."""
-    least, _ = exploration.subject_to.get("cost", (None, None))
-    return {**exploration.subject_to, "cost": (least, limit)}
-
-
 def choose_within(exploration: Exploration, limit: float) -> Budget:
     """Choose the feasible design of least mean latency that costs at most `limit`."""
-    table, cost = exploration.table, exploration.table["cost"]
-    choice = exact_case(
-        exploration.space,
-        evaluate=Recall(exploration),
-        minimize="packet_latency",
-        subject_to=limits_within(exploration, limit),
-    )
-    affordable = table["packet_latency"][exploration.feasible & (cost <= limit)]
-    return Budget(
-        limit=limit,
-        choice=choice,
-        row=None if choice.design is None else int(np.searchsorted(table["design"], choice.design)),
-        exhaustive=float(affordable.min(initial=np.inf)),
-    )
+    table = exploration.table
+    affordable = exploration.feasible & (table["cost"] <= limit)
+    latency = np.where(affordable, table["packet_latency"], np.inf)
+    row = int(latency.argmin())
+    return Budget(limit=limit, row=row if affordable[row] else None, latency=float(latency[row]))

@@ -141,14 +141,10 @@ def _part_summary(part: Part) -> dict[str, Any]:
 
 
 def _budget_summary(budget: Budget, table: Mapping[str, Any]) -> dict[str, Any]:
-    choice = budget.choice
     return {
         "cost_limit": budget.limit,
         "design": None if budget.row is None else int(table["design"][budget.row]),
-        "packet_latency": choice.objective,
-        "exhaustive_packet_latency": budget.exhaustive,
-        "agrees": budget.agrees,
-        **{name: getattr(choice, name) for name in ("status", "bound", "gap", "solver")},
+        "packet_latency": None if budget.row is None else budget.latency,
     }
 
 

@@ -104,7 +104,7 @@ LOOKS: dict[str, dict[str, Any]] = {
         ("starred: best simulated", "starred: knee (analytic)"),
         {"marker": "*", "s": 190, "color": GREEN, "edgecolors": "white", "linewidths": 0.8, "zorder": 7},
     ),
-    "least latency within the budget (exact program, analytic)": {
+    "least latency within the budget (analytic)": {
         "marker": "D", "s": 46, "color": "none", "edgecolors": "black", "zorder": 6,
     },
 }  # fmt: skip
@@ -153,11 +153,11 @@ class _View:
             self.axes.scatter(x, inside, clip_on=False, label=text, **LOOKS[text])
 
     def _budget(self) -> None:
-        """Draw what the integer program chose, and the budget."""
+        """Draw the best within the budget, and the budget."""
         budget = self.part.analysis.budget
         if budget is None or budget.row is None:
             return
-        self._dots("least latency within the budget (exact program, analytic)", [budget.row])
+        self._dots("least latency within the budget (analytic)", [budget.row])
         if self.x == "cost":
             self.axes.axvline(budget.limit, color="black", linewidth=0.8, linestyle=":", label="cost budget")
 

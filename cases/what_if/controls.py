@@ -32,42 +32,23 @@ _RULES: dict[tuple[type[Any], str], str] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class Control:
-    """One field of one design.
+    """One field of one design."""
 
-    Parameters
-    ----------
-    path : str
-        Dotted name; of the choice between several kinds of part that of the part and ``.kind``.
-    type : {"number", "choice", "flag", "text"}
-        How it is changed.
-    value : str
-        As a file has it; the text of a field that holds text.
-    unit, meaning, rule : str
-        As `qmodels.systems.spec.describe` has them.
-    choices : tuple of str
-        What may be chosen; of a number the places of its slider, its value among them.
-    hint, held : object
-        What the field may hold, and does.
-    swaps : bool
-        Whether it chooses the kind of a part.
-    optional : bool
-        Whether it may be left empty.
-    owner : spec, optional
-        What writes the field as a text of its own, as a flow does its program.
-    """
-
-    path: str
-    type: str
-    value: str
+    path: str  # Dotted name; of the choice between several kinds of part that of the part and ``.kind``
+    type: str  # How it is changed
+    value: str  # As a file has it; the text of a field that holds text
+    # unit, meaning, rule: As `qmodels.systems.spec.describe` has them
     unit: str = ""
     meaning: str = ""
     rule: str = ""
+    # What may be chosen; of a number the places of its slider, its value among them
     choices: tuple[str, ...] = ()
+    # hint, held: What the field may hold, and does
     hint: Any
     held: Any
-    swaps: bool = False
-    optional: bool = False
-    owner: Any = None
+    swaps: bool = False  # Whether it chooses the kind of a part
+    optional: bool = False  # Whether it may be left empty
+    owner: Any = None  # What writes the field as a text of its own, as a flow does its program
 
     def data(self) -> dict[str, Any]:
         """Return it for a page."""

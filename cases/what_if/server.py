@@ -27,12 +27,8 @@ HEADERS = {
 class Server(ThreadingHTTPServer):
     """Serves one session at ``url``; requests for another host, or without the token, get nothing.
 
-    Parameters
-    ----------
-    session : Session
-        What is shown; it stays when a page is closed or opened again.
-    port : int
-        0 for any that is free.
+    ``session``: what is shown; it stays when a page is closed or opened again; ``port``: 0 for any that is
+    free.
     """
 
     daemon_threads = True

@@ -38,10 +38,7 @@ SWEPT = 7
 class Session:
     """What a page and a notebook do with one design; every method returns plain values for JSON.
 
-    Parameters
-    ----------
-    spec : spec of a registered kind
-        Where it starts, and what it is compared with at first.
+    ``spec``: where it starts, and what it is compared with at first.
 
     Raises
     ------
@@ -133,12 +130,8 @@ class Session:
 
         What was refused before is tried with it: two fields that only fit together are set one by one.
 
-        Parameters
-        ----------
-        values : mapping
-            Path of a control to what was written there.
-        together : bool
-            Whether this and the change before it are one step of the history, as while a slider moves.
+        ``values``: path of a control to what was written there; ``together``: whether this and the change
+        before it are one step of the history, as while a slider moves.
         """
         before = {path: one["text"] for path, one in self._refused.items() if path not in values}
         for tried in ({**before, **values}, values) if before else (values,):

@@ -17,16 +17,9 @@ WORKS = "works"
 class Cheap:
     """A model's answers on some metrics; those that are not finite are the worst of the others.
 
-    Parameters
-    ----------
-    low : callable or None
-        Points to ``{metric: values}``.
-    domain : Domain
-        Turns codes into points.
-    worse : mapping
-        ``{metric: sign}`` of what is wanted: 1 where larger is worse.
-    everywhere : ndarray
-        Designs all over the domain. The answers on them are kept.
+    ``low``: points to ``{metric: values}``; ``domain``: turns codes into points; ``worse``: ``{metric:
+    sign}`` of what is wanted: 1 where larger is worse; ``everywhere``: designs all over the domain. The
+    answers on them are kept.
     """
 
     def __init__(

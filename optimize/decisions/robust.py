@@ -18,20 +18,6 @@ BoolArray = npt.NDArray[np.bool_]
 class RobustChoice:
     r"""The regret of every design under every scenario.
 
-    Parameters
-    ----------
-    names : tuple of str
-        The scenarios.
-    designs : ndarray of int
-        Numbers of the designs that all scenarios have, ascending.
-    regret : ndarray of shape (scenarios, designs)
-        How much farther a design is from the ideal point of a scenario than its best design; infinite where
-        the design is not feasible.
-    best : tuple of (int or None)
-        The best design of each scenario, None where none is feasible.
-    chosen : int or None
-        The design of least greatest regret among those that are feasible under all; None if none is.
-
     Notes
     -----
     Under scenario w every objective :math:`f_k`, to be minimised, is scaled so that its best value on the
@@ -51,10 +37,13 @@ class RobustChoice:
        46(253), 1951.
     """
 
-    names: tuple[str, ...]
-    designs: IntArray
+    names: tuple[str, ...]  # The scenarios
+    designs: IntArray  # Numbers of the designs that all scenarios have, ascending
+    # How much farther a design is from the ideal point of a scenario than its best design; infinite where the
+    # design is not feasible
     regret: FloatArray
-    best: tuple[int | None, ...]
+    best: tuple[int | None, ...]  # The best design of each scenario, None where none is feasible
+    # The design of least greatest regret among those that are feasible under all; None if none is
     chosen: int | None
 
     def regret_of(self, design: int) -> dict[str, float]:

@@ -10,30 +10,17 @@ EXACT_SUMS = "optimize, exact sums"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProgramOutcome:
-    """How a search ended.
+    """How a search ended."""
 
-    Parameters
-    ----------
-    status : {"optimal", "resolved", "feasible", "infeasible", "time limit"}
-        "optimal": proven, within the tolerance if there is one. "resolved": the search ended, and does not
-        exclude something better by its resolution. "feasible": a solution that was not
-        proven optimal, since the time limit came first or the method proves nothing. "time limit": no
-        solution in time.
-    gap : float or None
-        ``|objective - bound| / |objective|`` unless said otherwise, 0 if proven; None without both.
-    seconds : float
-        Wall time, model building included.
-    solver : str
-        What solved it.
-    message : str
-        Why there is no solution, or empty.
-    """
-
+    # "optimal": proven, within the tolerance if there is one. "resolved": the search ended, and does not
+    # exclude something better by its resolution. "feasible": a solution that was not proven optimal, since
+    # the time limit came first or the method proves nothing. "time limit": no solution in time
     status: str
+    # ``|objective - bound| / |objective|`` unless said otherwise, 0 if proven; None without both
     gap: float | None
-    seconds: float
-    solver: str
-    message: str = ""
+    seconds: float  # Wall time, model building included
+    solver: str  # What solved it
+    message: str = ""  # Why there is no solution, or empty
 
     @property
     def proven(self) -> bool:

@@ -65,14 +65,8 @@ class Program:
     Every row is normalised over the cells that are left: ``(value - least) / scale`` per
     component, at most 1, so that a total is ``floor + scale * normalised``.
 
-    Parameters
-    ----------
-    groups : mapping
-        The components.
-    objectives : list of (metric, sign)
-        Rows without a bound; an infinite value excludes the cell.
-    budgets : list of (metric, sign, bound)
-        Bounds of the signed totals, held to the last bit.
+    ``groups``: the components; ``objectives``: rows without a bound; an infinite value excludes the cell;
+    ``budgets``: bounds of the signed totals, held to the last bit.
     """
 
     def __init__(

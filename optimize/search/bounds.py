@@ -26,7 +26,7 @@ DIRECTIONS = {"increasing": 1, "decreasing": -1, "constant": 0}
 BoxBound = Callable[[Columns, Columns], tuple[npt.ArrayLike, npt.ArrayLike]]
 """Takes the smallest and the largest value of every field, one entry per box; bounds a metric there."""
 
-Bounds = Mapping[str, "Mapping[str, str] | str | BoxBound"]
+Bounds = Mapping[str, "Mapping[str, str] | BoxBound"]
 
 
 class Derived(Protocol):
@@ -74,9 +74,7 @@ class Directions:
         self.fields = list(space.choices)
         self.metrics = list(metrics)
         self.functions: dict[str, BoxBound] = {}
-        self.learning: list[str] = []
         self.known: dict[tuple[str, str], int] = {}
-        self.learned: set[tuple[str, str]] = set()
         self.ranks = [  # of every field: the digits in ascending order of their values
             np.argsort(space.column(name), kind="stable")
             if name in space.numeric
@@ -87,9 +85,10 @@ class Directions:
         for metric, given in bounds.items():
             if callable(given):
                 self.functions[metric] = given
-            elif isinstance(given, str):
-                checks.choice(f"bounds[{metric!r}]", given, ("learn",))
-                self.learning += [metric] if metric in self.metrics else []
+            elif not isinstance(given, Mapping):
+                raise ValueError(
+                    f"bounds[{metric!r}] must be {{field: direction}} or a function, got {given!r}"
+                )
             else:
                 for field, word in given.items():
                     checks.choice(f"bounds[{metric!r}][{field!r}]", word, DIRECTIONS)
@@ -100,9 +99,7 @@ class Directions:
             if metric in space.choices:
                 self.known.update({(metric, field): int(field == metric) for field in self.fields})
             elif metric not in bounds:
-                raise ValueError(
-                    f"bounds must say how {metric!r} moves: {{field: direction}}, 'learn' or a function"
-                )
+                raise ValueError(f"bounds must say how {metric!r} moves: {{field: direction}} or a function")
 
     def word(self, metric: str, field: str) -> str:
         """Return the direction of a metric along a field."""
@@ -124,20 +121,6 @@ class Directions:
                 elif (metric, field) not in self.known:
                     names.add(field)
         return [axis for axis, field in enumerate(self.fields) if field in names]
-
-    def learn(self, designs: Designs, values: Mapping[str, FloatArray]) -> None:
-        """Take for a metric's direction what all evaluated pairs along a field agree on."""
-        for axis, field in enumerate(self.fields):
-            first, second = self.pairs(designs, axis)
-            for metric in self.learning:
-                if (metric, field) in self.known or not first.size:
-                    continue
-                column = values[metric]
-                with np.errstate(invalid="ignore"):
-                    step = np.nan_to_num(column[second] - column[first], nan=0.0)
-                if (step >= 0).all() or (step <= 0).all():
-                    self.known[metric, field] = int(np.sign(step).sum() > 0) - int(np.sign(step).sum() < 0)
-                    self.learned.add((metric, field))
 
     def pairs(self, designs: Designs, axis: int) -> tuple[Designs, Designs]:
         """Return rows of neighbours among designs that differ in one field only, the smaller value first."""
@@ -183,7 +166,6 @@ class Directions:
                             direction=self.word(metric, field),
                             designs=(int(designs[first[k]]), int(designs[second[k]])),
                             values=(float(low[k]), float(high[k])),
-                            declared=(metric, field) not in self.learned,
                         )
                     )
         return found, compared
@@ -192,4 +174,3 @@ class Directions:
         """Count the contradicted directions as unknown."""
         for violation in violations:
             self.known.pop((violation.metric, violation.field), None)
-            self.learned.discard((violation.metric, violation.field))

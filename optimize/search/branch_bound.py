@@ -21,9 +21,6 @@ from optimize.spaces.stability import saturated
 LINES = 4
 """Random designs whose lines along every field are evaluated first, to see what matters."""
 
-LEARNING_LINES = 24
-"""The same where directions are learned from them."""
-
 TOGETHER = 64
 """Boxes up to which all their bounds are evaluated in one call, rather than one demand after the other."""
 
@@ -58,20 +55,10 @@ class BranchAndBound:
     constraint, or are dominated by an evaluated feasible design: that one then dominates every
     design of the box. Designs with equal objectives are never excluded by each other.
 
-    Parameters
-    ----------
-    space : Space
-        The designs.
-    evaluate : callable
-        Evaluates designs not seen before and returns their columns, varied fields included.
-    demands : sequence of Demand
-        Objectives and constraints.
-    directions : Directions
-        The bounds.
-    limited : iterable of str
-        Metrics that the user limits: ``stable`` among them keeps designs that are not.
-    seed : int
-        Of the designs looked at first.
+    ``space``: the designs; ``evaluate``: evaluates designs not seen before and returns their columns, varied
+    fields included; ``demands``: objectives and constraints; ``directions``: the bounds; ``limited``: metrics
+    that the user limits: ``stable`` among them keeps designs that are not; ``seed``: of the designs looked at
+    first.
     """
 
     def __init__(
@@ -98,7 +85,6 @@ class BranchAndBound:
     def run(self) -> Proof:
         """Search, and again without the directions that turn out wrong."""
         self._look(self._lines())
-        self._directions.learn(self._designs, self._values())
         violations: list[Violation] = []
         while True:
             wrong, compared = self._directions.violations(self._designs, self._values())
@@ -110,20 +96,17 @@ class BranchAndBound:
             violations += wrong
             self._directions.forget(wrong)
         self._check_functions()
-        learned = tuple((m, f, self._directions.word(m, f)) for m, f in sorted(self._directions.learned))
         return Proof(
-            proven=not learned,
+            proven=True,
             boxes=self._boxes,
             unseen=self._space.count() - self._designs.size,
             compared=compared,
             violations=tuple(violations),
-            learned=learned,
         )
 
     def _lines(self) -> Designs:
         """Return all designs along every field through a few random ones."""
-        count = LEARNING_LINES if self._directions.learning else LINES
-        centres = self._space.sample(min(count, self._space.count()), seed=self._seed)
+        centres = self._space.sample(min(LINES, self._space.count()), seed=self._seed)
         lines = [centres]
         for axis, digit in enumerate(self._space.all_digits(centres)):
             stride = int(

@@ -99,9 +99,9 @@ def explore(
         ``{field: "increasing" | "decreasing" | "constant"}``, which says how the metric moves when
         the field grows, with everything else held (it may also stay); a field that is not named may
         do anything and is enumerated. Metrics and fields that play no part are passed over. Instead
-        of a mapping, "learn" takes the directions from samples (the front is then not proven), and
-        a function bounds the metric over boxes: it takes the smallest and the largest values of all
-        fields, ``{field: array}``, one entry per box, and returns arrays of lower and upper bounds.
+        of a mapping, a function bounds the metric over boxes: it takes the smallest and the largest
+        values of all fields, ``{field: array}``, one entry per box, and returns arrays of lower and
+        upper bounds.
         Or what a model derives from its formulas (``qmodels.bounds(spec)``): then one design is found for
         each distinct point of the front, the best regions first.
     time_limit : float, optional

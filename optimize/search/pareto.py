@@ -99,37 +99,6 @@ def _beaten(columns: list[FloatArray]) -> npt.NDArray[np.bool_]:
     return worse & better
 
 
-def pareto_ranks(objectives: npt.ArrayLike, /, *, maximize: Mask = False) -> IntArray:
-    """Sort points into successive fronts.
-
-    Parameters
-    ----------
-    objectives : array_like of shape (points, objectives)
-        Values; infinite is allowed, NaN is not.
-    maximize : bool or sequence of bool
-        Which objectives are maximised.
-
-    Returns
-    -------
-    ndarray of int
-        1 for the front (see `nondominated`), 2 for the front of the others, and so on. Equal
-        points have the same rank. Infinitely bad points are on no front: 0.
-
-    Examples
-    --------
-    >>> pareto_ranks([[1, 9], [2, 5], [2, 5], [3, 7], [4, 8], [1, float("inf")]])
-    array([1, 1, 1, 2, 3, 0])
-    """
-    import moocore
-
-    costs = as_costs(objectives, maximize)
-    ranked = np.flatnonzero(np.isfinite(np.maximum(costs, 0.0)).all(axis=1))
-    result = np.zeros(len(costs), dtype=np.int64)
-    if ranked.size:
-        result[ranked] = moocore.pareto_rank(np.maximum(costs[ranked], LEAST)) + 1
-    return result
-
-
 def knee_index(objectives: npt.ArrayLike, /, *, maximize: Mask = False) -> int | None:
     """Return the knee of a front: the point nearest to the ideal one.
 

@@ -12,13 +12,11 @@ class Violation:
     Parameters
     ----------
     metric, field, direction : str
-        What was declared or learned.
+        What was declared.
     designs : tuple of int
         The two, the one with the smaller value of the field first.
     values : tuple of float
         The metric there.
-    declared : bool
-        Whether it was declared, rather than learned.
     """
 
     metric: str
@@ -26,37 +24,24 @@ class Violation:
     direction: str
     designs: tuple[int, int]
     values: tuple[float, float]
-    declared: bool
 
     def __str__(self) -> str:
-        source = "declared" if self.declared else "learned"
         return (
-            f"{self.metric} is {source} {self.direction} in {self.field}, but is"
+            f"{self.metric} is declared {self.direction} in {self.field}, but is"
             f" {self.values[0]:.6g} at design {self.designs[0]} and {self.values[1]:.6g} at {self.designs[1]}"
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Left:
-    """What a search with derived bounds leaves open at one time.
+    """What a search with derived bounds leaves open at one time."""
 
-    Parameters
-    ----------
-    seconds : float
-        Since its begin. [s]
-    evaluations : int
-        Designs evaluated until then.
-    boxes : int
-        Boxes of designs that may hold points of the front.
-    gap : float
-        Part of the hypervolume of the front and of these boxes' bounds that the front does not have, up
-        to the worst feasible values seen: no more can be missing. Of one objective, how far the bound is
-        from the best value, relative. 1 before there is a feasible design.
-    """
-
-    seconds: float
-    evaluations: int
-    boxes: int
+    seconds: float  # Since its begin. [s]
+    evaluations: int  # Designs evaluated until then
+    boxes: int  # Boxes of designs that may hold points of the front
+    # Part of the hypervolume of the front and of these boxes' bounds that the front does not have, up to the
+    # worst feasible values seen: no more can be missing. Of one objective, how far the bound is from the best
+    # value, relative. 1 before there is a feasible design
     gap: float
 
     def __str__(self) -> str:
@@ -73,9 +58,8 @@ class Proof:
     Parameters
     ----------
     proven : bool
-        Whether the front is the exact one provided that the declared directions and functions
-        hold: no direction was learned, and none that the search relied on in the end was
-        contradicted by an evaluated design.
+        Whether the front is the exact one, provided that the bounds hold: of the declared directions that
+        the search relied on in the end none was contradicted by an evaluated design.
     boxes : int
         Boxes of designs that were bounded.
     unseen : int
@@ -85,8 +69,6 @@ class Proof:
     violations : tuple of Violation
         Directions found wrong, the worst pair of each. They were given up and the search
         repeated without them.
-    learned : tuple of (metric, field, direction)
-        Directions relied upon that were seen on samples only.
     left : tuple of Left
         With bounds that the model derives: what was open from time to time, at last in the end.
     assumes : str
@@ -98,9 +80,8 @@ class Proof:
     proven: bool
     boxes: int
     unseen: int
-    compared: int
-    violations: tuple[Violation, ...]
-    learned: tuple[tuple[str, str, str], ...]
+    compared: int = 0
+    violations: tuple[Violation, ...] = ()
     left: tuple[Left, ...] = ()
     assumes: str = ""
     unbounded: tuple[str, ...] = ()
@@ -120,11 +101,8 @@ class Proof:
     def __str__(self) -> str:
         if self.left:
             return self._derived()
-        words = (
-            "proven if the declared bounds hold" if self.proven else "not proven: some directions are learned"
-        )
         lines = [
-            f"{words}; {self.boxes} boxes bounded, {self.unseen} designs not looked at,"
-            f" directions checked on {self.compared} pairs of designs"
+            f"proven if the declared bounds hold; {self.boxes} boxes bounded,"
+            f" {self.unseen} designs not looked at, directions checked on {self.compared} pairs of designs"
         ]
         return "\n".join([*lines, *(f"contradicted: {violation}" for violation in self.violations)])

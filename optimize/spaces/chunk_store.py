@@ -57,14 +57,8 @@ class ChunkStore:
     varied fields and all other fields of the base spec, so that one file serves many spaces and models.
     Nothing here is done per design in Python. Use it as a context manager.
 
-    Parameters
-    ----------
-    path : path
-        The file; it is made if it does not exist.
-    space : Space
-        The space that design numbers refer to.
-    identity : str
-        What evaluates the designs: change it when the model or its arguments change.
+    ``path``: the file; it is made if it does not exist; ``space``: the space that design numbers refer to;
+    ``identity``: what evaluates the designs: change it when the model or its arguments change.
 
     Raises
     ------

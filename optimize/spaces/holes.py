@@ -25,24 +25,12 @@ STOPS = (MisuseError, MemoryError, OSError, ImportError)
 
 @dataclass(frozen=True, kw_only=True)
 class Hole:
-    """Designs at which the model had no answer but one kind of error.
+    """Designs at which the model had no answer but one kind of error."""
 
-    Parameters
-    ----------
-    error : str
-        Name of the exception, or ``"NaN"``.
-    designs : int
-        How many designs.
-    first : int
-        The number of the first of them.
-    line : str
-        What the model said there, in one line.
-    """
-
-    error: str
-    designs: int
-    first: int
-    line: str
+    error: str  # Name of the exception, or ``"NaN"``
+    designs: int  # How many designs
+    first: int  # The number of the first of them
+    line: str  # What the model said there, in one line
 
     def __str__(self) -> str:
         return f"{self.error}: {self.line}"

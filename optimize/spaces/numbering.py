@@ -23,14 +23,8 @@ Designs = npt.NDArray[np.int64]
 class Grid:
     """What `optimize.spaces.space.Space` is without its constraints.
 
-    Parameters
-    ----------
-    base : dataclass instance
-        The spec whose fields vary.
-    choices : iterable of (name, values)
-        The fields and their values.
-    conditions : mapping
-        Which fields matter where.
+    ``base``: the spec whose fields vary; ``choices``: the fields and their values; ``conditions``: which
+    fields matter where.
     """
 
     def __init__(

@@ -26,13 +26,8 @@ Conditions = Mapping[str, Mapping[str, Iterable[object]]]
 class Structure:
     """The conditions of a space.
 
-    Parameters
-    ----------
-    choices : mapping of str to tuple
-        The values of every field.
-    conditions : mapping
-        ``{field: {other: values}}``: the field matters only where every other one matters and
-        has one of its values.
+    ``choices``: the values of every field; ``conditions``: ``{field: {other: values}}``: the field matters
+    only where every other one matters and has one of its values.
 
     Raises
     ------
@@ -100,10 +95,7 @@ class Structure:
     def cells(self, axes: Iterable[int] | None = None) -> list[Cell]:
         """Return disjoint products of digits that make up all designs.
 
-        Parameters
-        ----------
-        axes : iterable of int, optional
-            Only these axes, with all that conditions tie to them; the digits of the others are 0.
+        ``axes``: only these axes, with all that conditions tie to them; the digits of the others are 0.
         """
         wanted = set(range(len(self.shape)) if axes is None else axes)
         free = [axis for axis in range(len(self.shape)) if axis not in self.parents]

@@ -77,21 +77,12 @@ class Response:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PartAnswer:
-    """What a part answers to all its streams.
+    """What a part answers to all its streams."""
 
-    Parameters
-    ----------
-    responses : tuple of Response
-        In the order of the streams.
-    intensity : mapping of str to float
-        Traffic intensity of each of its resources, which may exceed 1; "" is the part's fullest.
-    doubts : tuple of str
-        What speaks against the numbers, in words.
-    """
-
-    responses: tuple[Response, ...]
+    responses: tuple[Response, ...]  # In the order of the streams
+    # Traffic intensity of each of its resources, which may exceed 1; "" is the part's fullest
     intensity: Mapping[str, float]
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()  # What speaks against the numbers, in words
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -122,19 +113,11 @@ class PacketStreams:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PacketAnswer:
-    """What the interconnect answers to packet streams.
+    """What the interconnect answers to packet streams."""
 
-    Parameters
-    ----------
-    mean, variance : array of float
-        Of the latency of a packet, from its arrival at the source until its tail is out, by stream. [ns, ns2]
-    intensity : mapping of str to float
-        Traffic intensity of each resource; "" is the fullest.
-    doubts : tuple of str
-        What speaks against the numbers, in words.
-    """
-
+    # mean, variance: Of the latency of a packet, from its arrival at the source until its tail is out, by
+    # stream. [ns, ns2]
     mean: FloatArray
     variance: FloatArray
-    intensity: Mapping[str, float]
-    doubts: tuple[str, ...] = ()
+    intensity: Mapping[str, float]  # Traffic intensity of each resource; "" is the fullest
+    doubts: tuple[str, ...] = ()  # What speaks against the numbers, in words

@@ -41,13 +41,6 @@ class Passing:
 class Variability:
     r"""Finds the squared coefficients of variation of a program's streams.
 
-    Parameters
-    ----------
-    heard : Heard
-        What parts answer to its sites, among it the variability of what leaves them.
-    raised : mapping of int to float
-        By which factor the variability that sites were asked with is above that of the stream itself.
-
     Attributes
     ----------
     found : dict of int to float
@@ -73,7 +66,8 @@ class Variability:
        queues", Operations Research 66(1), 2018.
     """
 
-    heard: Heard
+    heard: Heard  # What parts answer to its sites, among it the variability of what leaves them
+    # By which factor the variability that sites were asked with is above that of the stream itself
     raised: Mapping[int, float]
     found: dict[int, float] = field(default_factory=dict)
 

@@ -19,17 +19,10 @@ MOST_PLACES = 4
 
 @dataclass(frozen=True, kw_only=True)
 class QueueAnswer:
-    """The steady state of all queues.
+    """The steady state of all queues."""
 
-    Parameters
-    ----------
-    blocking_probability : float
-        Arrivals that are refused.
-    mean_number_in_system, busy_cores, busy_slices, busy_banks : float
-        Time averages.
-    """
-
-    blocking_probability: float
+    blocking_probability: float  # Arrivals that are refused
+    # mean_number_in_system, busy_cores, busy_slices, busy_banks: Time averages
     mean_number_in_system: float
     busy_cores: float
     busy_slices: float

@@ -36,15 +36,10 @@ exclusive ones with 8 lines in all 1.3."""
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CacheAnswer(Answer):
-    """Hit ratios of a cache system, ``hit_ratio[l1]`` those of the requests that reach the level.
+    """Hit ratios of a cache system, ``hit_ratio[l1]`` those of the requests that reach the level."""
 
-    Parameters
-    ----------
-    slice_shares : ndarray
-        Share of the requests to the shared level that go to each slice; empty without one or where
-        all are taken as one cache.
-    """
-
+    # Share of the requests to the shared level that go to each slice; empty without one or where all are
+    # taken as one cache
     slice_shares: FloatArray
 
     @property
@@ -64,15 +59,7 @@ class CacheAnswer(Answer):
 def solve_cache(spec: CacheSystem) -> CacheAnswer:
     """Return the hit ratios of a cache system.
 
-    Parameters
-    ----------
-    spec : CacheSystem
-        What is cached, and where.
-
-    Returns
-    -------
-    CacheAnswer
-        Hit ratios by level.
+    ``spec``: what is cached, and where. Returns hit ratios by level.
 
     Raises
     ------

@@ -14,17 +14,9 @@ from qmodels.systems.cache.llc_processor import BANKS, LlcProcessor
 def solve_llc_processor(spec: LlcProcessor, *, hits: HitRatios | None = None) -> Answer:
     """Return the steady state of a packet processor with LLC slices, a shared LLC, or none.
 
-    Parameters
-    ----------
-    spec : LlcProcessor
-        The processor.
-    hits : HitRatios, optional
-        Shares found at each level, if they are known; by default those of `hit_ratios`.
-
-    Returns
-    -------
-    Answer
-        With too much load the blocking probability says how much is refused; all metrics stay finite.
+    ``spec``: the processor; ``hits``: shares found at each level, if they are known; by default those of
+    `hit_ratios`. With too much load the blocking probability says how much is refused; all metrics stay
+    finite.
 
     Raises
     ------

@@ -24,17 +24,10 @@ class NetworkAnswer(Answer):
     are several) and the class (if there are several; without one, all classes together):
     ``mean_response_time[disk, read]``. Those of the whole network begin with ``system`` or end with
     ``network``. What the model does not know is left out.
-
-    Parameters
-    ----------
-    kind : {"exact", "approximation"}
-        What the numbers are under the model's assumptions, which the network meets.
-    result : object
-        The model's own result, with what else it knows, such as quantiles of a single station.
     """
 
-    kind: str
-    result: Any
+    kind: str  # What the numbers are under the model's assumptions, which the network meets
+    result: Any  # The model's own result, with what else it knows, such as quantiles of a single station
 
     @property
     def title(self) -> str:

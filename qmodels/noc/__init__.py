@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from qmodels.systems.noc.topologies import (
         concentrated_mesh,
         crossbar,
-        from_edge_file,
         mesh,
         ring,
         shared_bus,
@@ -51,7 +50,6 @@ __all__ = [
     "concentrated_mesh",
     "crossbar",
     "cxl_pool",
-    "from_edge_file",
     "from_graph",
     "hotspot",
     "interleaved",

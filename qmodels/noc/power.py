@@ -19,21 +19,11 @@ TERMS = ("width", "buffers", "traffic")
 
 @dataclass(frozen=True, kw_only=True)
 class PowerParameters:
-    """What a bit costs.
+    """What a bit costs."""
 
-    Parameters
-    ----------
-    width_mw : float
-        Clock and leakage of a bit of width of an input port. [mW/bit]
-    buffer_mw : float
-        Clock and leakage of a bit of buffer. [mW/bit]
-    hop_pj : float
-        Energy of a bit of a flit through a router and the channel behind it. [pJ/bit]
-    """
-
-    width_mw: float
-    buffer_mw: float
-    hop_pj: float
+    width_mw: float  # Clock and leakage of a bit of width of an input port. [mW/bit]
+    buffer_mw: float  # Clock and leakage of a bit of buffer. [mW/bit]
+    hop_pj: float  # Energy of a bit of a flit through a router and the channel behind it. [pJ/bit]
 
     def __post_init__(self) -> None:
         for name in ("width_mw", "buffer_mw", "hop_pj"):
@@ -42,14 +32,9 @@ class PowerParameters:
 
 @dataclass(frozen=True, kw_only=True)
 class RouterPower:
-    """Power of all routers together.
+    """Power of all routers together."""
 
-    Parameters
-    ----------
-    width, buffers, traffic : float
-        Parts, see `PowerParameters`. [W]
-    """
-
+    # width, buffers, traffic: Parts, see `PowerParameters`. [W]
     width: float
     buffers: float
     traffic: float
@@ -66,24 +51,12 @@ class RouterPower:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PowerFit:
-    """Parameters calibrated on known powers.
+    """Parameters calibrated on known powers."""
 
-    Parameters
-    ----------
-    parameters : PowerParameters
-        Best values.
-    standard_error : PowerParameters
-        Their standard errors, from the scatter of the residuals.
-    correlation : array of shape (3, 3)
-        Correlation of the estimates.
-    residual : array
-        Model over given power, minus 1, of each network.
-    """
-
-    parameters: PowerParameters
-    standard_error: PowerParameters
-    correlation: FloatArray
-    residual: FloatArray
+    parameters: PowerParameters  # Best values
+    standard_error: PowerParameters  # Their standard errors, from the scatter of the residuals
+    correlation: FloatArray  # Correlation of the estimates
+    residual: FloatArray  # Model over given power, minus 1, of each network
 
     def __repr__(self) -> str:
         lines = ["Power calibrated"]

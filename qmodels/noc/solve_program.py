@@ -28,22 +28,16 @@ class ProgramAnswer(Answer):
     """Times of a message-passing program; see `Answer` for what all have.
 
     The parts are those of the process that ends last.
-
-    Parameters
-    ----------
-    contention_time : tuple of float
-        Of each process, the part of its network time that others cause. [ns]
-    circuit_latency : mapping of (int, int) to float
-        For each circuit, the longest its packets can take from network interface to network
-        interface, whatever the others send. [ns]
-    deadlock : tuple of str
-        Virtual channels in which packets of the program may wait for each other in a circle if they
-        are under way at the same time, empty without one. The times hold only if they never do:
-        `validate.simulate` finds out whether the program comes to its end.
     """
 
+    # Of each process, the part of its network time that others cause. [ns]
     contention_time: tuple[float, ...] = ()
+    # For each circuit, the longest its packets can take from network interface to network interface, whatever
+    # the others send. [ns]
     circuit_latency: Mapping[tuple[int, int], float] = field(default_factory=dict)
+    # Virtual channels in which packets of the program may wait for each other in a circle if they are under
+    # way at the same time, empty without one. The times hold only if they never do: `validate.simulate` finds
+    # out whether the program comes to its end
     deadlock: tuple[str, ...] = ()
 
     @property

@@ -11,19 +11,12 @@ from qmodels.checks import FloatArray
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class WorkQueuesAnswer(Answer):
-    """How long a set of tasks takes, and where the time goes; it always comes to an end.
+    """How long a set of tasks takes, and where the time goes; it always comes to an end."""
 
-    Parameters
-    ----------
-    lower_bounds : mapping of str to float
-        What no order of the tasks can beat: ``"work"`` over all cores, the busiest ``"memory"``, and
-        the longest ``"path"`` of tasks that find each other; the largest is the bottleneck. [ns]
-    cluster_tasks : array of float
-        Tasks that the cores of each cluster run.
-    """
-
+    # What no order of the tasks can beat: ``"work"`` over all cores, the busiest ``"memory"``, and the
+    # longest ``"path"`` of tasks that find each other; the largest is the bottleneck. [ns]
     lower_bounds: Mapping[str, float]
-    cluster_tasks: FloatArray
+    cluster_tasks: FloatArray  # Tasks that the cores of each cluster run
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -16,12 +16,36 @@ import numpy as np
 import pytest
 
 import qmodels as qm
-from cases.study.exact import WIDE_CHOICES
 from cases.study.packet_processor import CHOICES, FULL_CHOICES, SUBJECT_TO, default_processor, default_space
 from optimize import explore
 from optimize.analysis.sensitivity import continuous_fields, sensitivity
 from optimize.spaces.evaluation import significant
 from qmodels.systems.spec.fields import replace_fields, takes_array
+
+FINE_CHOICES: dict[str, tuple[float, ...]] = {
+    "interleaving_step": (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64),
+    "channels": tuple(range(1, 13)),
+    "alloc_trial_count": tuple(range(1, 9)),
+    "link_width": (4, 8, 16, 32, 64),
+    "slices": (0, 1, 2, 4, 8, 16),
+    "slice_lines": (64, 128, 256, 512, 1024, 2048),
+    "banks": (2, 4, 8, 16, 32),
+    "small_packet_segments": tuple(range(6)),
+    "segments": tuple(int(2 ** (12 + quarter / 4)) for quarter in range(40)),
+    "noc.clock_ghz": (0.8, 1.0, 1.25, 1.6),
+    "free_list.clock_ghz": (0.8, 1.0, 1.25, 1.6),
+}
+"""Finer choices, and more fields: 3,981,312,000 designs."""
+
+WIDE_CHOICES: dict[str, tuple[float, ...]] = {
+    **FINE_CHOICES,
+    "alloc_trial_count": tuple(range(1, 17)),
+    "slice_lines": tuple(int(2 ** (6 + half / 2)) for half in range(12)),
+    "segments": tuple(int(2 ** (12 + eighth / 8)) for eighth in range(80)),
+    "vms1_share": tuple(eighth / 8 for eighth in range(8)),
+    "llc.clock_ghz": (0.8, 1.0, 1.25, 1.6),
+}
+"""Finer still: 1,019,215,872,000 designs."""
 
 
 def every_metric(spec: qm.PacketProcessor) -> dict[str, Any]:
@@ -169,6 +193,19 @@ def test_the_full_space_proven_by_derived_bounds(benchmark: Any) -> None:
     points = [np.unique(significant(each.values[each.front], 3), axis=0) for each in (exact, result)]
     np.testing.assert_array_equal(*points)
     assert result.evaluations < space.size / 100
+
+
+@pytest.mark.slow
+def test_the_best_of_four_billion_designs_proven(benchmark: Any) -> None:
+    space = default_space(default_processor(), choices=FINE_CHOICES)
+    goals: dict[str, Any] = {
+        "minimize": "packet_latency",
+        "subject_to": {"cost": (None, 30.0), "overflow_probability": (None, 1e-3)},
+    }
+    options = {"method": "branch_and_bound", "bounds": qm.bounds(space.base), "vectorized": True}
+    result = benchmark.pedantic(explore, args=(space, objectives), kwargs=goals | options, rounds=1)
+    assert space.size == 3_981_312_000 and result.proof is not None and result.proof.proven
+    assert result.evaluations < 5000
 
 
 @pytest.mark.slow

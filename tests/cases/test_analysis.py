@@ -1,4 +1,4 @@
-"""One workload explored analytically: greedy and integer programming against the exhaustive exploration."""
+"""One workload explored analytically: the searches against the exhaustive exploration."""
 
 from __future__ import annotations
 
@@ -53,42 +53,32 @@ def test_saturated_designs_are_never_on_the_front(analysis):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 1.0])
-def test_exact_program_finds_the_exhaustive_optimum(analysis, share):
+def test_best_within_a_budget(analysis, share):
     table = analysis.exploration.table
     usable = analysis.exploration.feasible
     limit = float(np.quantile(table["cost"][usable], share))
     budget = choose_within(analysis.exploration, limit)
     affordable = usable & (table["cost"] <= limit)
-    assert budget.agrees
-    least = table["packet_latency"][affordable].min()
-    seen_all = budget.choice.evaluations == len(table["cost"])
-    assert budget.choice.status == ("optimal" if seen_all else "optimal as measured")
-    assert table["cost"][budget.row] <= limit
-    assert least <= table["packet_latency"][budget.row] <= least * (1 + budget.choice.gap)
-    assert budget.choice.bound <= least
-    assert budget.choice.gap <= 5e-4
+    assert affordable[budget.row]
+    assert table["packet_latency"][budget.row] == budget.latency == table["packet_latency"][affordable].min()
 
 
 def test_no_design_within_the_budget(analysis):
     budget = choose_within(analysis.exploration, 0.5)
-    assert budget.row is None
-    assert budget.choice.status in ("infeasible", "infeasible as measured")
-    assert budget.agrees
+    assert budget.row is None and budget.latency == np.inf
 
 
 def test_searches_are_laid_beside_each_other(analysis):
     rows = {row["method"].split(" (")[0]: row for row in search_rows(analysis)}
-    assert list(rows) == ["exhaustive", "greedy", "coordinate", "exact program"]
+    assert list(rows) == ["exhaustive", "greedy", "coordinate"]
     table, limit = analysis.exploration.table, analysis.budget.limit
     usable = analysis.exploration.feasible & (table["cost"] <= limit)
     assert rows["exhaustive"]["best"] == table["packet_latency"][usable].min()
-    assert 0 <= rows["exact program"]["missed"] <= rows["exact program"]["gap"]
     for method in ("greedy", "coordinate"):
         row = rows[method]
         assert row["best"] in table["packet_latency"][usable]
         assert row["missed"] == pytest.approx(row["best"] / rows["exhaustive"]["best"] - 1)
         assert row["evaluations"] <= rows["exhaustive"]["evaluations"]
-        assert row["bound"] is row["gap"] is None
     section = search_section(analysis, "title", ["line"])
     assert [row[0] for row in section.rows] == [row["method"] for row in search_rows(analysis)]
 

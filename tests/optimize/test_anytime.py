@@ -191,7 +191,7 @@ def test_a_model_must_tell_what_is_stable() -> None:
         ),
         ({"bounds": bounds(), "time_limit": 0}, "time_limit must be > 0 seconds, got 0"),
         (
-            {"bounds": {"latency": "learn", "cost": "learn"}, "time_limit": 3},
+            {"bounds": {"latency": {}, "cost": {}}, "time_limit": 3},
             "time_limit belongs to branch and",
         ),
         ({"bounds": 3}, "bounds must map metrics to what is known of them, got 3"),

@@ -90,7 +90,7 @@ def test_the_front_is_that_of_all_designs():
     assert result.duplicates == exact.duplicates
     assert result.spec(result.knee) == exact.spec(exact.knee)
     proof = result.proof
-    assert proof.proven and not proof.violations and not proof.learned
+    assert proof.proven and not proof.violations
     assert (
         result.evaluations
         == len(result.feasible)
@@ -100,16 +100,6 @@ def test_the_front_is_that_of_all_designs():
     assert result.evaluations < 0.25 * space().size
     assert result.compare(exact).missed.size == 0 and result.compare(exact).hypervolume_ratio == 1
     assert "proven if the declared bounds hold" in str(result) and "designs not looked at" in str(result)
-
-
-def test_learned_directions_are_flagged():
-    bounds = dict.fromkeys(BOUNDS, "learn")
-    result = explore(space(), model, method="branch_and_bound", bounds=bounds, **GOALS)
-    assert_array_equal(front_of(result), front_of(explore(space(), model, **GOALS)))
-    assert not result.proof.proven and "not proven: some directions are learned" in str(result)
-    assert ("throughput", "trials", "increasing") in result.proof.learned
-    mixed = explore(space(), model, method="branch_and_bound", bounds=BOUNDS | {"overflow": "learn"}, **GOALS)
-    assert {metric for metric, _, _ in mixed.proof.learned} == {"overflow"}
 
 
 def test_a_function_bounds_boxes():
@@ -139,7 +129,7 @@ def test_a_wrong_direction_is_found_given_up_and_reported():
     wrong = BOUNDS | {"latency": {**BOUNDS["latency"], "trials": "increasing"}}
     result = explore(space(), model, method="branch_and_bound", bounds=wrong, **GOALS)
     (violation,) = [v for v in result.proof.violations if v.field == "trials"]
-    assert (violation.metric, violation.direction, violation.declared) == ("latency", "increasing", True)
+    assert (violation.metric, violation.direction) == ("latency", "increasing")
     first, second = (space().point(design) for design in violation.designs)
     assert first["trials"] < second["trials"] and violation.values[0] > violation.values[1]
     assert {name: v for name, v in first.items() if name != "trials"} == {
@@ -317,7 +307,7 @@ def test_evaluations_are_not_repeated_and_come_in_batches():
         ),
         (
             {"bounds": {"latency": {}}},
-            "bounds must say how 'cost' moves: {field: direction}, 'learn' or a function",
+            "bounds must say how 'cost' moves: {field: direction} or a function",
         ),
         (
             {"bounds": BOUNDS | {"costs": {}}},
@@ -331,7 +321,10 @@ def test_evaluations_are_not_repeated_and_come_in_batches():
             {"bounds": BOUNDS | {"cost": {"width": "up"}}},
             r"bounds\['cost'\]\['width'\] must be one of increasing",
         ),
-        ({"bounds": BOUNDS | {"cost": "guess"}}, r"bounds\['cost'\] must be one of learn, got 'guess'"),
+        (
+            {"bounds": BOUNDS | {"cost": "guess"}},
+            r"bounds\['cost'\] must be {field: direction} or a function, got",
+        ),
         ({"order": ["width"]}, "order, weights and restarts belong to the methods greedy and coordinate"),
         ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
     ],

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
 
-from optimize import Space, exact_design
 from optimize.programs.assignment import assign
 from optimize.programs.congestion import choose_congested
 from optimize.programs.front import exact_front
@@ -18,23 +15,8 @@ from optimize.programs.outcome import gap_of
 from optimize.programs.piecewise import Curve
 from optimize.programs.placement import place
 
-
-@dataclass(frozen=True)
-class Buffer:
-    length: int = 1
-
-
 GROUPS = {"a": {"x": [1.0, 2.0], "y": [5.0, 3.0]}, "b": {"x": [0.0, 4.0], "y": [2.0, 1.0]}}
 CURVE = Curve(lambda load: load / (10 - load), 0.0, 9.0)
-
-
-def design(dear: bool) -> Any:
-    space = Space(Buffer(), length=[1, 2, 4])
-    limits = {"cost": (None, 0.0)} if dear else {}
-    return exact_design(
-        space, lambda one: {"cost": one.length}, minimize="cost", subject_to=limits, groups=[("length",)]
-    )
-
 
 PROGRAMS = {
     "choose": lambda dear: choose(GROUPS, minimize="x", subject_to={"y": (None, 3.5 if dear else 6.0)}),
@@ -47,7 +29,6 @@ PROGRAMS = {
     "assign": lambda dear: assign(np.ones((2, 2)), np.full((2, 2), 8.0 if dear else 1.0), Curve(
         lambda load: load / (8 - load), 0.0, 7.0
     )),
-    "exact_design": design,
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from optimize import compare_fronts, epsilon_thin, hypervolume, knee_index, nondominated, pareto_ranks
+from optimize import compare_fronts, epsilon_thin, hypervolume, knee_index, nondominated
 
 quick = settings(max_examples=50, deadline=None, derandomize=True)
 
@@ -244,18 +244,3 @@ def test_comparison_by_hand():
 def test_bad_arguments_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-@quick
-@given(tables())
-def test_ranks_are_successive_fronts(table):
-    values, mask = table
-    left = np.flatnonzero(np.isfinite(np.maximum(np.where(mask, -values, values), 0)).all(axis=1))
-    expected = np.zeros(len(values), dtype=int)
-    rank = 0
-    while left.size:
-        rank += 1
-        front = nondominated(values[left], maximize=mask)
-        expected[left[front]] = rank
-        left = left[~front]
-    assert_array_equal(pareto_ranks(values, maximize=mask), expected)

@@ -32,14 +32,9 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CacheSimulation(Simulation):
-    """Hit ratios of a cache system, estimated.
+    """Hit ratios of a cache system, estimated."""
 
-    Parameters
-    ----------
-    slice_shares : ndarray
-        Share of the requests to a sliced level that went to each slice; empty without slices.
-    """
-
+    # Share of the requests to a sliced level that went to each slice; empty without slices
     slice_shares: FloatArray
 
 

@@ -21,17 +21,10 @@ BYTES = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One replication, or a part of one; a subclass adds the options that its numbers depend on.
+    """One replication, or a part of one; a subclass adds the options that its numbers depend on."""
 
-    Parameters
-    ----------
-    spec : object
-        The system; None where only the rest names the job in a store.
-    seed, replication : int
-        All randomness follows from these.
-    """
-
-    spec: Any
+    spec: Any  # The system; None where only the rest names the job in a store
+    # seed, replication: All randomness follows from these
     seed: int
     replication: int
 
@@ -41,20 +34,11 @@ class Experiment:
     """The simulation of one system; made by `validate.simulate`.
 
     A subclass adds its options as fields, says what its jobs and runs are, and sums them up.
-
-    Parameters
-    ----------
-    spec : object
-        One system, no array fields.
-    seed : int
-        Everything random follows from it.
-    confidence : float
-        Coverage of the intervals (Student's, over the replications).
     """
 
-    spec: Any
-    seed: int = 0
-    confidence: float = 0.95
+    spec: Any  # One system, no array fields
+    seed: int = 0  # Everything random follows from it
+    confidence: float = 0.95  # Coverage of the intervals (Student's, over the replications)
 
     job_type: ClassVar[type[Job]] = Job
     """Class of a job: its fields beside `Job`'s are options of the experiment by the same name."""

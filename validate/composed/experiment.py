@@ -22,12 +22,6 @@ class SystemExperiment(Experiment):
 
     Systems whose parts and flows have the same names meet the same random numbers at each.
 
-    Parameters
-    ----------
-    passages : int
-        Jobs of each replication that end (or are lost) while it is measured. Before that, as a warm-up,
-        run a quarter as many.
-
     Notes
     -----
     A replication begins empty, with the jobs of closed flows at the beginning of their programs. Where
@@ -60,6 +54,8 @@ class SystemExperiment(Experiment):
     (True, True)
     """
 
+    # Jobs of each replication that end (or are lost) while it is measured. Before that, as a warm-up, run a
+    # quarter as many
     passages: int = 20_000
 
     job_type = SystemJob

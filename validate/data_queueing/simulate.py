@@ -22,19 +22,6 @@ from validate.estimates.statistics import Estimate, exactly, probability_interva
 class DataQueueingExperiment(Experiment):
     """The simulation of one data-queueing module; made by `validate.simulate`.
 
-    Parameters
-    ----------
-    spec, seed, confidence
-        See `Experiment`. Designs with one seed and the same traffic meet the same packets. Replications of
-        a recorded trace differ in the order of the free lists and, where the trace has no flows, in the
-        queues of its packets.
-    packets : int
-        Packets of each replication, at least 100. A recorded trace with fewer is played whole.
-    warm_up : float
-        Share of the packets before the counting begins, at least 0 and below 1. A free list is
-        in its steady state when it has been used up several times; a memory that is overloaded
-        fills up before it overflows.
-
     Raises
     ------
     ValueError
@@ -58,7 +45,10 @@ class DataQueueingExperiment(Experiment):
     True
     """
 
+    # Packets of each replication, at least 100. A recorded trace with fewer is played whole
     packets: int = 100_000
+    # Share of the packets before the counting begins, at least 0 and below 1. A free list is in its steady
+    # state when it has been used up several times; a memory that is overloaded fills up before it overflows
     warm_up: float = 0.2
 
     job_type: ClassVar[type[Job]] = Job

@@ -76,6 +76,6 @@ def locate(books: AddressBooks, k: int, block: Any) -> tuple[Any, Any, Any]:
         return place & mask, place >> FIELD & mask, place >> 2 * FIELD
     index = index_in_channel(block, p[STEP], p[CHANNELS])
     row = index_in_bank(index, p[BANK_STEP], p[BANKS]) // p[ROW_BLOCKS]
-    turn = permuted(bank_of(index, p[BANK_STEP], p[BANKS]), row, p[BANKS], p[PERMUTATION], 1)
+    turn = permuted(bank_of(index, p[BANK_STEP], p[BANKS]), row, p[BANKS], p[PERMUTATION])
     bank = mixed_radix(turn, p[SIZES:DISTANCES], p[DISTANCES:])
     return channel_of(block, p[STEP], p[CHANNELS]), bank, row

@@ -18,19 +18,11 @@ class DramSimulation(Simulation):
     """Estimates of a DRAM system's metrics; see `Simulation` for what all have.
 
     Latency parts are those of the model, but for its wait behind batches of writes, which is in the others.
-
-    Parameters
-    ----------
-    overloaded : tuple of int
-        The channels that did not keep up for as long as the runs lasted.
-    channel_share : tuple of float
-        Share of the accesses of each channel.
-    counts : tuple of array
-        Of each replication, reads and writes by latency in cycles, without the controller's time.
     """
 
-    overloaded: tuple[int, ...] = ()
-    channel_share: tuple[float, ...] = ()
+    overloaded: tuple[int, ...] = ()  # The channels that did not keep up for as long as the runs lasted
+    channel_share: tuple[float, ...] = ()  # Share of the accesses of each channel
+    # Of each replication, reads and writes by latency in cycles, without the controller's time
     counts: tuple[IntArray, ...] = ()
 
     @property

@@ -16,33 +16,25 @@ class Simulation(Result):
     """Estimates of a system's metrics, each with its interval.
 
     Where the system does not keep up, times are ``inf`` and ``stable`` is False.
-
-    Parameters
-    ----------
-    spec, metrics, latency_parts, utilization, bottleneck, stable
-        See `qmodels.systems.spec.result.Result`; values are estimates.
-    short : bool
-        Whether the runs were too short for their warm-up or their intervals.
-    seed, replications : int
-        What was run.
-    effort : mapping of str to int
-        What was simulated, by its name: ``{"packets": 20000, "events": 1200000}``.
-    seconds : float
-        Wall-clock time from the start of the first run to the end of the last; 0 if all were in a store.
     """
 
     saved_as: ClassVar[str] = "simulation"
 
+    # spec, metrics, latency_parts, utilization, bottleneck, stable: See `qmodels.systems.spec.result.Result`;
+    # values are estimates
     spec: Any
     metrics: Mapping[str, Estimate]
     latency_parts: Mapping[str, Any] = field(default_factory=dict)
     utilization: Mapping[str, Any] = field(default_factory=dict)
     bottleneck: str = ""
     stable: bool = True
-    short: bool = False
+    short: bool = False  # Whether the runs were too short for their warm-up or their intervals
+    # seed, replications: What was run
     seed: int
     replications: int
+    # What was simulated, by its name: ``{"packets": 20000, "events": 1200000}``
     effort: Mapping[str, int] = field(default_factory=dict)
+    # Wall-clock time from the start of the first run to the end of the last; 0 if all were in a store
     seconds: float
     error: Mapping[str, Any] = field(default_factory=dict, init=False)
     traffic_intensity: Mapping[str, Any] = field(default_factory=dict, init=False)

@@ -19,11 +19,6 @@ from validate.llc_processor.replication import COUNTED, LlcProcessorJob, Run, ru
 class LlcProcessorExperiment(Experiment):
     """The simulation of one packet processor; made by `validate.simulate`.
 
-    Parameters
-    ----------
-    requests : int
-        Requests of each replication, refused ones included, at least 1000.
-
     Raises
     ------
     ValueError
@@ -43,7 +38,7 @@ class LlcProcessorExperiment(Experiment):
     True
     """
 
-    requests: int = 100_000
+    requests: int = 100_000  # Requests of each replication, refused ones included, at least 1000
 
     job_type = LlcProcessorJob
     run_type = Run

@@ -17,21 +17,12 @@ class ProgramSimulation(Simulation):
 
     Intervals have no width where the program has no jitter: it takes the same course every time. The parts
     are those of the process that ends last.
-
-    Parameters
-    ----------
-    finish : array of float, shape (processes, replications)
-        When each process ended. [ns]
-    services : tuple of Service
-        Who sent to whom with which priority, or through a circuit.
-    packets : array of int
-        Packets of each service, all replications together.
-    mean_packet_latency, max_packet_latency : array of float
-        Of each service, from the network interface to the other. [ns]
     """
 
-    finish: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
-    services: tuple[Service, ...] = ()
+    finish: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))  # When each process ended. [ns]
+    services: tuple[Service, ...] = ()  # Who sent to whom with which priority, or through a circuit
+    # Packets of each service, all replications together
     packets: FloatArray = field(default_factory=lambda: np.zeros(0))
+    # mean_packet_latency, max_packet_latency: Of each service, from the network interface to the other. [ns]
     mean_packet_latency: FloatArray = field(default_factory=lambda: np.zeros(0))
     max_packet_latency: FloatArray = field(default_factory=lambda: np.zeros(0))

@@ -23,16 +23,10 @@ class NocSimulation(Simulation):
 
     Times are ``inf`` where the network does not keep up; the delivered rate is then what it carried.
     ``short`` is whether a replication measured fewer than 500 packets.
-
-    Parameters
-    ----------
-    verdict : str
-        "stable", "saturated", "metastable" or "deadlocked", see `validate.noc.verdict`.
-    runs : tuple of Run
-        The replications; a result that was loaded has none, and no flows and channels.
     """
 
-    verdict: str = ""
+    verdict: str = ""  # "stable", "saturated", "metastable" or "deadlocked", see `validate.noc.verdict`
+    # The replications; a result that was loaded has none, and no flows and channels
     runs: tuple[Run, ...] = ()
 
     @property

@@ -21,18 +21,11 @@ from validate.estimates.statistics import mean_interval
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class NumaSimulation(Simulation):
-    """Estimates of a NUMA machine; without random computing times their intervals have no width.
+    """Estimates of a NUMA machine; without random computing times their intervals have no width."""
 
-    Parameters
-    ----------
-    core_time : array of float
-        Mean time when each core is done; 0 for idle ones. [ns]
-    core_busy, channel_busy, controller_busy : array of float
-        Mean fraction of the execution time that each computes, has a command, serves an access. Where any
-        channel will do, all channels together.
-    """
-
-    core_time: FloatArray
+    core_time: FloatArray  # Mean time when each core is done; 0 for idle ones. [ns]
+    # core_busy, channel_busy, controller_busy: Mean fraction of the execution time that each computes, has a
+    # command, serves an access. Where any channel will do, all channels together
     core_busy: FloatArray
     channel_busy: FloatArray
     controller_busy: FloatArray

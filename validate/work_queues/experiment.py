@@ -18,15 +18,9 @@ from validate.work_queues.run import Run, run_replication
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class WorkQueuesSimulation(Simulation):
-    """Estimates of a program on run queues; a finite set of tasks always comes to an end.
+    """Estimates of a program on run queues; a finite set of tasks always comes to an end."""
 
-    Parameters
-    ----------
-    cluster_tasks : array of float
-        Tasks that the cores of each cluster ran, mean over the replications.
-    """
-
-    cluster_tasks: FloatArray
+    cluster_tasks: FloatArray  # Tasks that the cores of each cluster ran, mean over the replications
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,14 +40,12 @@ SUBJECTS = {
         "Exploration": "explore Exploration Exclusion Step simplex_weights Proof Violation",
         "Fronts": """
             compare_fronts FrontComparison epsilon_thin hypervolume knee_index nondominated
-            pareto_ranks
         """,
         "Decisions by simulation": "decide Decision Interrupted front_membership Membership",
         "Search of a black box": "Search Domain Between Progress",
         "Integer programs": """
-            Component tabulate chosen_spec choose Choice exact_front ExactFront exact_design
-            ExactDesign sum_front SumFront choose_congested CongestedChoice Curve
-            PiecewiseLinear place Placement assign Assignment
+            Component tabulate chosen_spec choose Choice exact_front ExactFront sum_front
+            SumFront choose_congested CongestedChoice Curve PiecewiseLinear place Placement assign Assignment
         """,
         "What matters, and how much is needed": """
             sensitivity Elasticity tornado Tornado sobol SobolIndices size Size

@@ -35,12 +35,7 @@ def case_spec(
 ) -> DataQueueing:
     """Return the conventional technique under Poisson arrivals with the sizes of `imix`, or under a trace.
 
-    Parameters
-    ----------
-    trace : Trace or path, optional
-        Recorded packets in their place.
-    segments : int
-        Segments of the memory.
+    ``trace``: recorded packets in their place; ``segments``: segments of the memory.
 
     Notes
     -----

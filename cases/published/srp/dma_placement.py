@@ -22,33 +22,16 @@ METHODS = ("milp", "greedy")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DmaPlacement(ProgramOutcome):
-    """The outcome of `place_dma`; the integer program tells costs apart that differ by 1e-6 or lie on a grid.
+    """The outcome of `place_dma`; the program tells costs apart that differ by 1e-6 or lie on a grid."""
 
-    Parameters
-    ----------
-    status, gap, seconds, solver, message
-        See `optimize.programs.outcome.ProgramOutcome`.
-    cores, memories : tuple of int
-        Core of each task, and memory of its block.
-    channels : tuple of int
-        Channel of each core.
-    cost : float
-        See `DmaProblem`. [cycles]
-    bound : float or None
-        No placement costs less; None if nothing was proven. [cycles]
-    loads : dict of str to ndarray
-        Load of every core (computing, commands), channel and memory. [cycles]
-    method : str
-        How it was found.
-    """
-
+    # cores, memories: Core of each task, and memory of its block
     cores: tuple[int, ...]
     memories: tuple[int, ...]
-    channels: tuple[int, ...]
-    cost: float
-    bound: float | None
-    loads: dict[str, FloatArray]
-    method: str
+    channels: tuple[int, ...]  # Channel of each core
+    cost: float  # See `DmaProblem`. [cycles]
+    bound: float | None  # No placement costs less; None if nothing was proven. [cycles]
+    loads: dict[str, FloatArray]  # Load of every core (computing, commands), channel and memory. [cycles]
+    method: str  # How it was found
 
 
 def place_dma(problem: DmaProblem, *, method: str = "milp", time_limit: float | None = None) -> DmaPlacement:

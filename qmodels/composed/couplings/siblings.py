@@ -34,13 +34,6 @@ class _Others:
 class Siblings:
     """Finds how many copies of a job are at a station together.
 
-    Parameters
-    ----------
-    system : System
-        The system.
-    responses : mapping of int to Response
-        What parts answer to sites.
-
     Attributes
     ----------
     together : dict of int to float
@@ -53,8 +46,8 @@ class Siblings:
     for the share of the time that these are there.
     """
 
-    system: System
-    responses: Mapping[int, Response]
+    system: System  # The system
+    responses: Mapping[int, Response]  # What parts answer to sites
     together: dict[int, float] = field(default_factory=dict)
 
     def find(self, node: Node) -> dict[int, float]:

@@ -24,21 +24,15 @@ class DramAnswer(Answer):
 
     Errors are those of random reads of DDR4-3200 against our simulator and two others, otherwise of a sample
     of systems against ours, the largest beyond what the simulation leaves open.
-
-    Parameters
-    ----------
-    limits : mapping of str to float
-        Accesses per cycle that each resource of a channel can sustain; ``refresh`` is the smallest of
-        the others less what refreshes take. [blocks/cycle]
-    channel_share : array
-        Share of the accesses of each channel.
-    laws : callable
-        Of a point by its number: probabilities of the read latencies 0, 1, 2, ... cells, and their width in
-        cycles. An answer that was loaded has none.
     """
 
+    # Accesses per cycle that each resource of a channel can sustain; ``refresh`` is the smallest of the
+    # others less what refreshes take. [blocks/cycle]
     limits: Mapping[str, float] = field(default_factory=dict)
+    # Share of the accesses of each channel
     channel_share: FloatArray = field(default_factory=lambda: np.ones(1))
+    # Of a point by its number: probabilities of the read latencies 0, 1, 2, ... cells, and their width in
+    # cycles. An answer that was loaded has none
     laws: Callable[[int], tuple[FloatArray, int]] | None = None
 
     def quantile(self, probability: float) -> Any:

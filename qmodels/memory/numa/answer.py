@@ -11,21 +11,12 @@ from qmodels.memory.numa.bounds import NumaBounds
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class NumaAnswer(Answer):
-    """Metrics of a NUMA machine, with its bounds and where it is busy.
+    """Metrics of a NUMA machine, with its bounds and where it is busy."""
 
-    Parameters
-    ----------
-    bounds : NumaBounds
-        Bounds of the execution time, in cycles.
-    core_time : ndarray
-        When each core is done; 0 for idle ones. [ns]
-    core_busy, channel_busy, controller_busy : ndarray
-        Fraction of the execution time that each computes, has a command, serves an access. Where any
-        channel will do, all channels together.
-    """
-
-    bounds: NumaBounds
-    core_time: FloatArray
+    bounds: NumaBounds  # Bounds of the execution time, in cycles
+    core_time: FloatArray  # When each core is done; 0 for idle ones. [ns]
+    # core_busy, channel_busy, controller_busy: Fraction of the execution time that each computes, has a
+    # command, serves an access. Where any channel will do, all channels together
     core_busy: FloatArray
     channel_busy: FloatArray
     controller_busy: FloatArray

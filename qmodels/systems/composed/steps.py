@@ -6,7 +6,9 @@ Where a part is placed on the interconnect a step goes there and back: see each 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,8 +32,16 @@ SEGMENTS = "segments"
 """As many as the job has segments, see `Flow.sizes`."""
 
 
+class _Step:
+    """A step, what its fields hold checked by their names."""
+
+    def __post_init__(self) -> None:
+        for name in list(vars(self)):
+            _CHECKS[name](self, name)
+
+
 @dataclass(frozen=True)
-class Visit:
+class Visit(_Step):
     """Go to a station or another part that serves jobs, and wait until the service is over.
 
     Parameters
@@ -55,16 +65,9 @@ class Visit:
     same: bool = field(default=False, kw_only=True)
     by_line: bool = field(default=False, kw_only=True)
 
-    def __post_init__(self) -> None:
-        _part_name(self, "part")
-        _payload(self, "bytes", "reply_bytes")
-        for name in ("same", "by_line"):
-            if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"visit.{name} must be true or false, got {shown(getattr(self, name))}")
-
 
 @dataclass(frozen=True)
-class Send:
+class Send(_Step):
     """Go to where a part is placed, and stay there.
 
     Parameters
@@ -78,13 +81,9 @@ class Send:
     to: str
     bytes: int = field(default=0, kw_only=True)
 
-    def __post_init__(self) -> None:
-        _part_name(self, "to")
-        _payload(self, "bytes")
-
 
 @dataclass(frozen=True)
-class Read:
+class Read(_Step):
     """Read blocks of a memory, all asked for at once, and wait for the last.
 
     Placed, a request of no payload goes to the node of the block's channel and the block comes back.
@@ -103,14 +102,9 @@ class Read:
     blocks: int | str = 1
     addresses: str = "random"
 
-    def __post_init__(self) -> None:
-        _part_name(self, "part")
-        _count(self, "blocks")
-        checks.choice("read.addresses", self.addresses, ADDRESSES)
-
 
 @dataclass(frozen=True)
-class Write:
+class Write(_Step):
     """Write blocks of a memory, all sent at once, and wait until the last is in it.
 
     Placed, each block goes to the node of its channel; nothing comes back.
@@ -129,14 +123,9 @@ class Write:
     blocks: int | str = 1
     addresses: str = "random"
 
-    def __post_init__(self) -> None:
-        _part_name(self, "part")
-        _count(self, "blocks")
-        checks.choice("write.addresses", self.addresses, ADDRESSES)
-
 
 @dataclass(frozen=True)
-class Lookup:
+class Lookup(_Step):
     """Look for a random entry in the caches; the look itself takes no time but that of its steps.
 
     Placed, a request of no payload goes to the node of the line's slice, unless a private cache has the line:
@@ -162,15 +151,9 @@ class Lookup:
     further: tuple[Step, ...] = field(default=(), kw_only=True)
     reply_bytes: int = field(default=0, kw_only=True)
 
-    def __post_init__(self) -> None:
-        _part_name(self, "part")
-        _payload(self, "reply_bytes")
-        for name in ("private", "hit", "miss", "further"):
-            _steps(self, name)
-
 
 @dataclass(frozen=True)
-class Allocate:
+class Allocate(_Step):
     """Take free blocks, one after the other; a job for which there are too few is lost.
 
     Parameters
@@ -188,14 +171,9 @@ class Allocate:
     blocks: int | str = 1
     steps: tuple[Step, ...] = field(default=(), kw_only=True)
 
-    def __post_init__(self) -> None:
-        _part_name(self, "part")
-        _count(self, "blocks")
-        _steps(self, "steps")
-
 
 @dataclass(frozen=True)
-class Free:
+class Free(_Step):
     """Give back all blocks that the job has of a part.
 
     Parameters
@@ -210,13 +188,9 @@ class Free:
     part: str
     steps: tuple[Step, ...] = field(default=(), kw_only=True)
 
-    def __post_init__(self) -> None:
-        _part_name(self, "part")
-        _steps(self, "steps")
-
 
 @dataclass(frozen=True)
-class Acquire:
+class Acquire(_Step):
     """Wait for tokens, first come, first served.
 
     Parameters
@@ -233,15 +207,9 @@ class Acquire:
     tokens: int = 1
     use: str = field(default="", kw_only=True)
 
-    def __post_init__(self) -> None:
-        _part_name(self, "part")
-        _whole(self, "tokens")
-        if not isinstance(self.use, str):
-            raise ValueError(f"acquire.use must be a text, got {shown(self.use)}")
-
 
 @dataclass(frozen=True)
-class Release:
+class Release(_Step):
     """Give tokens back.
 
     Parameters
@@ -255,13 +223,9 @@ class Release:
     part: str
     tokens: int = 1
 
-    def __post_init__(self) -> None:
-        _part_name(self, "part")
-        _whole(self, "tokens")
-
 
 @dataclass(frozen=True)
-class Hold:
+class Hold(_Step):
     """Let time pass.
 
     Parameters
@@ -275,14 +239,9 @@ class Hold:
     time: Law
     counted: bool = field(default=True, kw_only=True)
 
-    def __post_init__(self) -> None:
-        require_law("hold.time", self.time)
-        if not isinstance(self.counted, bool):
-            raise ValueError(f"hold.counted must be true or false, got {shown(self.counted)}")
-
 
 @dataclass(frozen=True)
-class Mark:
+class Mark(_Step):
     """Note how long the job took since its last mark, or its beginning: ``stage_latency[name]``.
 
     Parameters
@@ -297,9 +256,6 @@ class Mark:
     """
 
     name: str
-
-    def __post_init__(self) -> None:
-        _part_name(self, "name")
 
 
 @dataclass(frozen=True)
@@ -332,7 +288,7 @@ class Fork:
 
 
 @dataclass(frozen=True)
-class Each:
+class Each(_Step):
     """Do the same steps several times at the same time, and go on when the last is done.
 
     Parameters
@@ -346,13 +302,9 @@ class Each:
     steps: tuple[Step, ...]
     count: int | str = SEGMENTS
 
-    def __post_init__(self) -> None:
-        _steps(self, "steps", some=True)
-        _count(self, "count")
-
 
 @dataclass(frozen=True)
-class Repeat:
+class Repeat(_Step):
     """Do the same steps several times, one after the other.
 
     Parameters
@@ -365,10 +317,6 @@ class Repeat:
 
     steps: tuple[Step, ...]
     count: int | str
-
-    def __post_init__(self) -> None:
-        _steps(self, "steps", some=True)
-        _count(self, "count")
 
 
 @dataclass(frozen=True)
@@ -473,10 +421,10 @@ def _read_steps(name: str, value: Any) -> tuple[Any, ...]:
 read_program = _read_steps
 
 
-def _steps(step: Any, name: str, *, some: bool = False) -> None:
+def _steps(step: Any, name: str) -> None:
     where = f"{spec_word(type(step))}.{name}"
     keep(step, **{name: _read_steps(where, getattr(step, name))})
-    if some and not getattr(step, name):
+    if not getattr(step, name) and not hasattr(type(step), name):  # steps that may not be left out
         raise ValueError(f"{where} must have a step, got ()")
 
 
@@ -504,12 +452,40 @@ def _whole(step: Any, name: str, *, minimum: int = 1, maximum: int = checks.LARG
     keep(step, **{name: int(checks.count(where, getattr(step, name), minimum=minimum, maximum=maximum))})
 
 
-def _payload(step: Any, *names: str) -> None:
-    for name in names:
-        _whole(step, name, minimum=0, maximum=2**20)
-
-
 def _part_name(step: Any, name: str) -> None:
     value = getattr(step, name)
     if not isinstance(value, str) or not value:
         raise ValueError(f"{spec_word(type(step))}.{name} must be the name of a part, got {shown(value)}")
+
+
+def _flag(step: Any, name: str) -> None:
+    value = getattr(step, name)
+    if not isinstance(value, bool):
+        raise ValueError(f"{spec_word(type(step))}.{name} must be true or false, got {shown(value)}")
+
+
+def _text(step: Any, name: str) -> None:
+    if not isinstance(getattr(step, name), str):
+        raise ValueError(f"{spec_word(type(step))}.{name} must be a text, got {shown(getattr(step, name))}")
+
+
+def _addresses(step: Any, name: str) -> None:
+    checks.choice(f"{spec_word(type(step))}.{name}", getattr(step, name), ADDRESSES)
+
+
+def _law(step: Any, name: str) -> None:
+    require_law(f"{spec_word(type(step))}.{name}", getattr(step, name))
+
+
+_CHECKS: dict[str, Callable[[Any, str], None]] = {
+    **dict.fromkeys(("part", "to", "name"), _part_name),
+    **dict.fromkeys(("bytes", "reply_bytes"), partial(_whole, minimum=0, maximum=2**20)),
+    **dict.fromkeys(("same", "by_line", "counted"), _flag),
+    **dict.fromkeys(("blocks", "count"), _count),
+    **dict.fromkeys(("private", "hit", "miss", "further", "steps"), _steps),
+    "addresses": _addresses,
+    "tokens": _whole,
+    "use": _text,
+    "time": _law,
+}
+"""What the fields of steps may hold."""

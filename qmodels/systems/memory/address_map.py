@@ -70,14 +70,3 @@ class AddressMap:
             bank_of(index, self.bank_step, self.banks),
             row,
         )
-
-    def position_in_bank(self, block: Whole) -> Whole:
-        """Return the position of a block among those of its bank."""
-        index = index_in_channel(block, self.interleaving_step, self.channels)
-        return index_in_bank(index, self.bank_step, self.banks)
-
-    def block_at(self, channel: Whole, bank: Whole, position: Whole) -> Whole:
-        """Return the block at a position of a bank: the inverse of `locate` and `position_in_bank`."""
-        index = (position // self.bank_step * self.banks + bank) * self.bank_step + position % self.bank_step
-        step = self.interleaving_step
-        return (index // step * self.channels + channel) * step + index % step

@@ -10,13 +10,12 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import Numeric
 from qmodels.systems.memory.dram_presets import PRESETS
-from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.ranges import check_fields, choice, count, nonnegative, positive
 
 PAGE_POLICIES = ("open", "closed")
 
 MOST_BANKS, MOST_BLOCKS = 4096, 1 << 20
 """Banks of a channel, and neighbouring blocks in one: more than any device has."""
-REFRESH = ("refresh_interval_cycles", "refresh_cycles")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,34 +66,24 @@ class Dram:
        memory management in high-speed network processors", DAC 2002.
     """
 
-    channels: Numeric = 4
-    banks: Numeric = 8
-    interleaving_step: Numeric = 1
-    bank_step: Numeric = 32
-    page_policy: str = "open"
-    burst_cycles: Numeric = 4
-    recovery_cycles: Numeric = 8
-    precharge_cycles: Numeric = 5
-    access_cycles: Numeric = 12
-    row_bytes: Numeric = 2048
-    refresh_interval_cycles: Numeric = 0
-    refresh_cycles: Numeric = 0
-    clock_ghz: Numeric = 0.4
+    channels: Numeric = count(4, maximum=16)
+    banks: Numeric = count(8, maximum=MOST_BANKS)
+    interleaving_step: Numeric = count(1, maximum=MOST_BLOCKS)
+    bank_step: Numeric = count(32, maximum=MOST_BLOCKS)
+    page_policy: str = choice("open", PAGE_POLICIES)
+    burst_cycles: Numeric = positive(4)
+    recovery_cycles: Numeric = nonnegative(8)
+    precharge_cycles: Numeric = nonnegative(5)
+    access_cycles: Numeric = nonnegative(12)
+    row_bytes: Numeric = count(2048)
+    refresh_interval_cycles: Numeric = nonnegative(0)
+    refresh_cycles: Numeric = nonnegative(0)
+    clock_ghz: Numeric = positive(0.4)
 
     __toml_default__: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_parts(self, "dram.")
-        checks.count("dram.channels", self.channels, maximum=16)
-        checks.count("dram.banks", self.banks, maximum=MOST_BANKS)
-        checks.count("dram.interleaving_step", self.interleaving_step, maximum=MOST_BLOCKS)
-        checks.count("dram.bank_step", self.bank_step, maximum=MOST_BLOCKS)
-        checks.choice("dram.page_policy", self.page_policy, PAGE_POLICIES)
-        checks.positive("dram.burst_cycles", self.burst_cycles)
-        for name in ("recovery_cycles", "precharge_cycles", "access_cycles", *REFRESH):
-            checks.nonnegative(f"dram.{name}", getattr(self, name))
-        checks.count("dram.row_bytes", self.row_bytes)
-        checks.positive("dram.clock_ghz", self.clock_ghz)
+        check_fields(self, "dram.")
         interval, refresh = np.asarray(self.refresh_interval_cycles), np.asarray(self.refresh_cycles)
         if interval.shape != refresh.shape and interval.ndim == refresh.ndim == 1:
             refresh = refresh[:, None]  # swept apart: all combinations have to be possible

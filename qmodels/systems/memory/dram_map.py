@@ -1,4 +1,4 @@
-"""Address maps of a DRAM system: by bit fields or by interleaving, with their inverse."""
+"""Address maps of a DRAM system: by bit fields or by interleaving."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from qmodels import checks
 from qmodels.systems.memory.address_map import bank_of, channel_of, index_in_bank, index_in_channel
 from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.ranges import check_fields, choice, count
 
 Whole = Any  # an int or an integer array; the arithmetic is the same
 
@@ -18,11 +19,11 @@ FIELDS = ("channel", "rank", "group", "bank", "row", "column")
 PERMUTATIONS = ("none", "rotate", "xor")
 
 
-def permuted(turn: Whole, row: Whole, banks: int, permutation: int, sign: int) -> Whole:
-    """Return which of the banks has its turn in a row, by a number in `PERMUTATIONS`; -1 is the inverse."""
+def permuted(turn: Whole, row: Whole, banks: int, permutation: int) -> Whole:
+    """Return which of the banks has its turn in a row, by a number in `PERMUTATIONS`."""
     if permutation == 0:
         return turn
-    return turn ^ row % banks if permutation == 2 else (turn + sign * row) % banks
+    return turn ^ row % banks if permutation == 2 else (turn + row) % banks
 
 
 def mixed_radix(turn: Whole, sizes: Any, weights: Any) -> Whole:
@@ -49,29 +50,18 @@ MOST = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class DramGeometry:
-    """What a DRAM system consists of.
+    """What a DRAM system consists of."""
 
-    Parameters
-    ----------
-    channels, ranks, groups, banks : int
-        Channels, ranks of a channel, bank groups of a rank, banks of a group.
-    row_blocks : int
-        Blocks in a row of a bank.
-    block_bytes : int
-        What one burst moves. [bytes]
-    """
-
-    channels: int = 1
-    ranks: int = 1
-    groups: int = 4
-    banks: int = 4
-    row_blocks: int = 128
-    block_bytes: int = 64
+    # channels, ranks, groups, banks: Channels, ranks of a channel, bank groups of a rank, banks of a group
+    channels: int = count(1, maximum=MOST)
+    ranks: int = count(1, maximum=MOST)
+    groups: int = count(4, maximum=MOST)
+    banks: int = count(4, maximum=MOST)
+    row_blocks: int = count(128, maximum=MOST)  # Blocks in a row of a bank
+    block_bytes: int = count(64, maximum=MOST)  # What one burst moves. [bytes]
 
     def __post_init__(self) -> None:
-        check_parts(self, "geometry.")
-        for name in ("channels", "ranks", "groups", "banks", "row_blocks", "block_bytes"):
-            checks.count(f"geometry.{name}", getattr(self, name), maximum=MOST)
+        check_fields(self, "geometry.")
         total = self.channels * self.channel_banks
         if total > MOST:
             raise ValueError(f"geometry.banks must make at most {MOST} in all channels, got {total}")
@@ -91,20 +81,6 @@ class DramGeometry:
 class Interleaved:
     """Consecutive blocks go round the channels, and those of a channel round its banks.
 
-    Parameters
-    ----------
-    step : int
-        Consecutive blocks in a channel before the next channel. With one channel it changes nothing.
-        [blocks]
-    bank_step : int
-        Consecutive blocks of a channel in a bank before the next bank; with ``row_blocks`` a row is
-        filled first. [blocks]
-    order : tuple of str
-        What changes first when banks are gone round: a permutation of group, bank, rank.
-    permute : {"none", "rotate", "xor"}
-        How the bank is permuted by the row, so that rows of a large stride spread: not at all, by
-        adding the row, or by XOR (the banks must then be a power of two).
-
     Examples
     --------
     >>> import numpy as np
@@ -112,20 +88,21 @@ class Interleaved:
     >>> place = plan.locate(np.array([0, 1, 2, 9]), geometry)
     >>> place.channel, place.bank
     (array([0, 0, 1, 0]), array([ 0,  4,  0, 12]))
-    >>> plan.block_at(place, geometry)
-    array([0, 1, 2, 9])
     """
 
-    step: int = 1
-    bank_step: int = 1
+    # Consecutive blocks in a channel before the next channel. With one channel it changes nothing. [blocks]
+    step: int = count(1)
+    # Consecutive blocks of a channel in a bank before the next bank; with ``row_blocks`` a row is filled
+    # first. [blocks]
+    bank_step: int = count(1)
+    # What changes first when banks are gone round: a permutation of group, bank, rank
     order: tuple[str, ...] = LEVELS
-    permute: str = "none"
+    # How the bank is permuted by the row, so that rows of a large stride spread: not at all, by adding the
+    # row, or by XOR (the banks must then be a power of two)
+    permute: str = choice("none", PERMUTATIONS)
 
     def __post_init__(self) -> None:
-        check_parts(self, "address_map.")
-        checks.count("address_map.step", self.step)
-        checks.count("address_map.bank_step", self.bank_step)
-        checks.choice("address_map.permute", self.permute, PERMUTATIONS)
+        check_fields(self, "address_map.")
         if sorted(self.order) != sorted(LEVELS):
             raise ValueError(
                 f"address_map.order must be a permutation of {', '.join(LEVELS)}, got {self.order!r}"
@@ -145,57 +122,21 @@ class Interleaved:
         index = index_in_channel(block, self.step, g.channels)
         position = index_in_bank(index, self.bank_step, g.channel_banks)
         row, column = position // g.row_blocks, position % g.row_blocks
-        turn = self._permuted(bank_of(index, self.bank_step, g.channel_banks), row, g, 1)
-        return Place(channel_of(block, self.step, g.channels), self._number(turn, g), row, column)
-
-    def block_at(self, place: Place, geometry: DramGeometry) -> Whole:
-        """Return the blocks at places: the inverse of `locate`."""
-        g = geometry
-        turn = self._permuted(self._turn(place.bank, g), place.row, g, -1)
-        position = place.row * g.row_blocks + place.column
-        index = (position // self.bank_step * g.channel_banks + turn) * self.bank_step + (
-            position % self.bank_step
-        )
-        return (index // self.step * g.channels + place.channel) * self.step + index % self.step
-
-    def _permuted(self, turn: Whole, row: Whole, geometry: DramGeometry, sign: int) -> Whole:
-        return permuted(turn, row, geometry.channel_banks, PERMUTATIONS.index(self.permute), sign)
+        permutation = PERMUTATIONS.index(self.permute)
+        turn = permuted(bank_of(index, self.bank_step, g.channel_banks), row, g.channel_banks, permutation)
+        bank = mixed_radix(turn, *self.digits(g))
+        return Place(channel_of(block, self.step, g.channels), bank, row, column)
 
     def digits(self, geometry: DramGeometry) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return, of what changes first when banks are gone round, how many there are and their distance."""
+        size = {"group": geometry.groups, "bank": geometry.banks, "rank": geometry.ranks}
         distance = {"bank": 1, "group": geometry.banks, "rank": geometry.rank_banks}
-        sizes = tuple(_size(level, geometry) for level in self.order)
-        return sizes, tuple(distance[level] for level in self.order)
-
-    def _number(self, turn: Whole, geometry: DramGeometry) -> Whole:
-        """Return the bank's number from its turn in the order of interleaving."""
-        return mixed_radix(turn, *self.digits(geometry))
-
-    def _turn(self, number: Whole, geometry: DramGeometry) -> Whole:
-        digits = {
-            "bank": number % geometry.banks,
-            "group": number // geometry.banks % geometry.groups,
-            "rank": number // geometry.rank_banks,
-        }
-        turn: Whole = 0
-        for level in reversed(self.order):
-            turn = turn * _size(level, geometry) + digits[level]
-        return turn
-
-
-def _size(level: str, geometry: DramGeometry) -> int:
-    return {"group": geometry.groups, "bank": geometry.banks, "rank": geometry.ranks}[level]
+        return tuple(size[level] for level in self.order), tuple(distance[level] for level in self.order)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BitFields:
     """Every bit of the place is the exclusive or of some bits of the block's number.
-
-    Parameters
-    ----------
-    channel, rank, group, bank, row, column : tuple of int
-        Of each bit of the field, the lowest first: the mask of the bits of the block's number. A
-        field of size 1 has none. The numbers above the highest bit are not used.
 
     Raises
     ------
@@ -210,10 +151,10 @@ class BitFields:
     >>> place = plan.locate(np.array([5, 128 * 16, 128 * 21]), geometry)
     >>> place.bank, place.row
     (array([0, 1, 4]), array([0, 1, 1]))
-    >>> plan.block_at(place, geometry)
-    array([   5, 2048, 2688])
     """
 
+    # channel, rank, group, bank, row, column: Of each bit of the field, the lowest first: the mask of the
+    # bits of the block's number. A field of size 1 has none. The numbers above the highest bit are not used
     channel: tuple[int, ...] = ()
     rank: tuple[int, ...] = ()
     group: tuple[int, ...] = ()
@@ -226,7 +167,7 @@ class BitFields:
         for name in FIELDS:
             for mask in getattr(self, name):
                 checks.count(f"address_map.{name}", mask)
-        self._inverse()
+        self._check_bits()
 
     def check(self, geometry: DramGeometry) -> None:
         """Raise if a field does not have the bits that the geometry asks for."""
@@ -247,41 +188,21 @@ class BitFields:
         bank = (part["rank"] * geometry.groups + part["group"]) * geometry.banks + part["bank"]
         return Place(part["channel"], bank, part["row"], part["column"])
 
-    def block_at(self, place: Place, geometry: DramGeometry) -> Whole:
-        """Return the blocks at places: the inverse of `locate`."""
-        part = {
-            "channel": place.channel,
-            "rank": place.bank // geometry.rank_banks,
-            "group": place.bank // geometry.banks % geometry.groups,
-            "bank": place.bank % geometry.banks,
-            "row": place.row,
-            "column": place.column,
-        }
-        packed, shift = 0 * place.row, 0
-        for name in FIELDS:
-            packed = packed | part[name] << shift
-            shift += len(getattr(self, name))
-        return _combined(packed, self._inverse())
-
-    def _inverse(self) -> tuple[int, ...]:
-        """Return the masks of the inverse: Gauss-Jordan elimination over two elements."""
-        rows = [mask for name in FIELDS for mask in getattr(self, name)]
-        size = len(rows)
-        inverse = [1 << k for k in range(size)]
-        for column in range(size):
-            pivot = next((k for k in range(column, size) if rows[k] >> column & 1), None)
-            if pivot is None or any(row >> size for row in rows):
+    def _check_bits(self) -> None:
+        """Require masks that determine the block: independent ones, by elimination over two elements."""
+        masks = tuple(mask for name in FIELDS for mask in getattr(self, name))
+        rows = list(masks)
+        for column in range(len(rows)):
+            pivot = next((k for k in range(column, len(rows)) if rows[k] >> column & 1), None)
+            if pivot is None or any(row >> len(rows) for row in rows):
                 raise ValueError(
                     "address_map must be a bijection: its masks must be independent and use each of the "
-                    f"lowest {size} bits, got {tuple(m for name in FIELDS for m in getattr(self, name))!r}"
+                    f"lowest {len(rows)} bits, got {masks!r}"
                 )
-            for table in (rows, inverse):
-                table[column], table[pivot] = table[pivot], table[column]
-            for k in range(size):
-                if k != column and rows[k] >> column & 1:
+            rows[column], rows[pivot] = rows[pivot], rows[column]
+            for k in range(column + 1, len(rows)):
+                if rows[k] >> column & 1:
                     rows[k] ^= rows[column]
-                    inverse[k] ^= inverse[column]
-        return tuple(inverse)
 
 
 def _combined(word: Whole, masks: tuple[int, ...]) -> Whole:

@@ -15,38 +15,6 @@ MOST_CYCLES = 10**6
 class DramTiming:
     """Least times between commands, under their JEDEC names; all in cycles of the command clock.
 
-    Parameters
-    ----------
-    clock_ghz : float
-        Command clock; a double-data-rate bus moves two words in each cycle. [GHz]
-    burst : int
-        Data-bus time of one block (tBL, also the least time between column commands of different
-        bank groups, tCCD_S). [cycles]
-    t_rcd : int
-        From a row command to the column command. [cycles]
-    cl, cwl : int
-        From a column command to the first data, of a read and of a write. [cycles]
-    t_rp : int
-        Time to close a row. [cycles]
-    t_ras : int
-        Least time a row is open. [cycles]
-    t_rc : int
-        Between row commands of one bank, at least ``t_ras + t_rp``. [cycles]
-    t_rrd_s, t_rrd_l : int
-        Between row commands of different bank groups, and of the same. [cycles]
-    t_faw : int
-        Time in which a rank takes at most four row commands; 0 if any number. [cycles]
-    t_ccd_l : int
-        Between column commands of the same bank group, at least ``burst``. [cycles]
-    t_wtr_s, t_wtr_l : int
-        From the end of written data to a read: other bank groups, and the same. [cycles]
-    t_wr, t_rtp : int
-        From the end of written data, and from a read command, until the row may be closed. [cycles]
-    t_rtrs : int
-        Gap on the data bus when the rank or the direction changes. [cycles]
-    t_refi, t_rfc : int
-        Mean time between refreshes of a rank and how long one takes; 0 without refresh. [cycles]
-
     Raises
     ------
     ValueError
@@ -58,23 +26,31 @@ class DramTiming:
     12
     """
 
-    clock_ghz: float
+    clock_ghz: float  # Command clock; a double-data-rate bus moves two words in each cycle. [GHz]
+    # Data-bus time of one block (tBL, also the least time between column commands of different bank groups,
+    # tCCD_S). [cycles]
     burst: int
-    t_rcd: int
+    t_rcd: int  # From a row command to the column command. [cycles]
+    # cl, cwl: From a column command to the first data, of a read and of a write. [cycles]
     cl: int
     cwl: int
-    t_rp: int
-    t_ras: int
-    t_rc: int
+    t_rp: int  # Time to close a row. [cycles]
+    t_ras: int  # Least time a row is open. [cycles]
+    t_rc: int  # Between row commands of one bank, at least ``t_ras + t_rp``. [cycles]
+    # t_rrd_s, t_rrd_l: Between row commands of different bank groups, and of the same. [cycles]
     t_rrd_s: int
     t_rrd_l: int
-    t_faw: int
-    t_ccd_l: int
+    t_faw: int  # Time in which a rank takes at most four row commands; 0 if any number. [cycles]
+    t_ccd_l: int  # Between column commands of the same bank group, at least ``burst``. [cycles]
+    # t_wtr_s, t_wtr_l: From the end of written data to a read: other bank groups, and the same. [cycles]
     t_wtr_s: int
     t_wtr_l: int
+    # t_wr, t_rtp: From the end of written data, and from a read command, until the row may be closed.
+    # [cycles]
     t_wr: int
     t_rtp: int
-    t_rtrs: int
+    t_rtrs: int  # Gap on the data bus when the rank or the direction changes. [cycles]
+    # t_refi, t_rfc: Mean time between refreshes of a rank and how long one takes; 0 without refresh. [cycles]
     t_refi: int
     t_rfc: int
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from qmodels import checks
 from qmodels.checks import Numeric
-from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.ranges import check_fields, count, nonnegative, probability
 
 SPAN = 1 << 24
 """Blocks over which random starts are spread (1 GiB of 64-byte blocks)."""
@@ -27,15 +27,12 @@ class RandomBlocks:
         is a new one.
     """
 
-    arrival_rate: Numeric = 0.05
-    write_fraction: float = 0.0
-    row_hit_probability: float = 0.0
+    arrival_rate: Numeric = nonnegative(0.05)
+    write_fraction: float = probability(0.0)
+    row_hit_probability: float = probability(0.0)
 
     def __post_init__(self) -> None:
-        check_parts(self, "traffic.")
-        checks.nonnegative("traffic.arrival_rate", self.arrival_rate)
-        checks.probability("traffic.write_fraction", self.write_fraction)
-        checks.probability("traffic.row_hit_probability", self.row_hit_probability)
+        check_fields(self, "traffic.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,67 +49,37 @@ class StridedBlocks:
         Share of the accesses that are writes, at random.
     """
 
-    arrival_rate: Numeric = 0.05
-    stride: int = 1
-    write_fraction: float = 0.0
+    arrival_rate: Numeric = nonnegative(0.05)
+    stride: int = count(1)
+    write_fraction: float = probability(0.0)
 
     def __post_init__(self) -> None:
-        check_parts(self, "traffic.")
-        checks.nonnegative("traffic.arrival_rate", self.arrival_rate)
-        checks.count("traffic.stride", self.stride)
-        checks.probability("traffic.write_fraction", self.write_fraction)
+        check_fields(self, "traffic.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Packets:
-    """Packets of consecutive blocks at random places; packets arrive as a Poisson process.
+    """Packets of consecutive blocks at random places; packets arrive as a Poisson process."""
 
-    Parameters
-    ----------
-    arrival_rate : float or array
-        Accesses of the whole system. [blocks/cycle]
-    blocks : int
-        Blocks of a packet.
-    spacing : int
-        Time between the accesses of a packet. [cycles]
-    write_fraction : float
-        Share of the packets that are written.
-    """
-
-    arrival_rate: Numeric = 0.05
-    blocks: int = 24
-    spacing: int = 0
-    write_fraction: float = 0.0
+    arrival_rate: Numeric = nonnegative(0.05)  # Accesses of the whole system. [blocks/cycle]
+    blocks: int = count(24)  # Blocks of a packet
+    spacing: int = count(0, minimum=0)  # Time between the accesses of a packet. [cycles]
+    write_fraction: float = probability(0.0)  # Share of the packets that are written
 
     def __post_init__(self) -> None:
-        check_parts(self, "traffic.")
-        checks.nonnegative("traffic.arrival_rate", self.arrival_rate)
-        checks.count("traffic.blocks", self.blocks)
-        checks.count("traffic.spacing", self.spacing, minimum=0)
-        checks.probability("traffic.write_fraction", self.write_fraction)
+        check_fields(self, "traffic.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class AddressTrace:
-    """Recorded accesses, in their order and again from the start; they arrive as a Poisson process.
+    """Recorded accesses, in their order and again from the start; they arrive as a Poisson process."""
 
-    Parameters
-    ----------
-    blocks : tuple of int
-        Block numbers (byte address over the bytes of a block).
-    writes : tuple of int
-        1 for a write, 0 for a read; empty if all are reads.
-    arrival_rate : float or array
-        Accesses of the whole system. [blocks/cycle]
-    """
-
-    blocks: tuple[int, ...]
-    writes: tuple[int, ...] = ()
-    arrival_rate: Numeric = 0.05
+    blocks: tuple[int, ...]  # Block numbers (byte address over the bytes of a block)
+    writes: tuple[int, ...] = ()  # 1 for a write, 0 for a read; empty if all are reads
+    arrival_rate: Numeric = nonnegative(0.05)  # Accesses of the whole system. [blocks/cycle]
 
     def __post_init__(self) -> None:
-        check_parts(self, "traffic.")
-        checks.nonnegative("traffic.arrival_rate", self.arrival_rate)
+        check_fields(self, "traffic.")
         if not self.blocks:
             raise ValueError("traffic.blocks must have at least one access, got ()")
         checks.count("traffic.blocks", self.blocks, minimum=0)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from qmodels import checks
-from qmodels.checks import IntArray
 from qmodels.systems.memory.address_map import channel_of, index_in_channel
 from qmodels.systems.spec.nested import check_parts
 from qmodels.systems.spec.ranges import check_fields, count, flag
@@ -86,13 +85,8 @@ class MemoryMap:
     --------
     >>> region = InterleavedRegion(start_bytes=4096, size_bytes=4096, channels=(8, 9), step_bytes=256)
     >>> chip = MemoryMap(regions=(region,))
-    >>> chip.locate(4096 + 300), chip.address_of(0, 9, 44)
-    ((0, 9, 44), 4396)
-
-    Reprogrammed while the system runs, the map is another one:
-
-    >>> chip.reprogrammed(0, enabled=False).locate(4096 + 300)
-    (0, 8, 300)
+    >>> chip.locate(4096 + 300)
+    (0, 9, 44)
     """
 
     regions: tuple[InterleavedRegion, ...]
@@ -108,16 +102,6 @@ class MemoryMap:
                     f"regions must not overlap, got one to {one.start_bytes + one.size_bytes} "
                     f"and one from {other.start_bytes}"
                 )
-
-    def reprogrammed(self, region: int, **changes: Any) -> MemoryMap:
-        """Return the map after the registers of one region were written, see `InterleavedRegion`."""
-        checks.count("region", region, minimum=0, maximum=len(self.regions) - 1)
-        known = ("start_bytes", "size_bytes", "channels", "step_bytes", "offset", "enabled")
-        for name in changes:
-            checks.choice("register", name, known)
-        parts = list(self.regions)
-        parts[region] = replace(parts[region], **changes)
-        return MemoryMap(regions=tuple(parts))
 
     def locate(self, address: Any) -> tuple[Any, Any, Any]:
         """Return region, channel node and address inside the channel's share of the region.
@@ -145,29 +129,3 @@ class MemoryMap:
         if np.any(where < 0):
             raise ValueError(f"address must be in a region, got {int(wanted[where < 0].flat[0])}")
         return (where, node, local) if wanted.ndim else (int(where), int(node), int(local))
-
-    def address_of(self, region: Any, channel: Any, local: Any) -> Any:
-        """Return the address of a place in a channel's share of a region, the inverse of `locate`."""
-        where, node, place = np.broadcast_arrays(
-            checks.count("region", region, minimum=0, maximum=len(self.regions) - 1),
-            checks.count("channel", channel, minimum=0),
-            checks.count("local", local, minimum=0),
-        )
-        address = np.empty(where.shape, dtype=np.int64)
-        for number, one in enumerate(self.regions):
-            mine = where == number
-            if mine.any():
-                address[mine] = _addresses(one, node[mine], place[mine])
-        return address if address.ndim else int(address)
-
-
-def _addresses(region: InterleavedRegion, node: IntArray, place: IntArray) -> IntArray:
-    count, run = len(region.channels), region.run_bytes
-    position = {channel: k for k, channel in enumerate(region.channels)}
-    strange = [n for n in node.tolist() if n not in position]
-    if strange:
-        raise ValueError(f"channel must be one of the region's {region.channels!r}, got {strange[0]}")
-    if np.any(place >= region.size_bytes // count):
-        raise ValueError(f"local must be below {region.size_bytes // count}, got {int(place.max())}")
-    turn = (np.array([position[n] for n in node.tolist()], dtype=np.int64) - region.offset) % count
-    return region.start_bytes + (place // run * count + turn) * run + place % run

@@ -21,32 +21,6 @@ class NumaChip:
     ``controller_cycles`` of its controller, which serves one access at a time in order of arrival.
     The cluster of a core is that of its nearest memory.
 
-    Parameters
-    ----------
-    topology : Topology
-        Network; the routers on a way are the nodes of its route, both ends included.
-    core_nodes : tuple of int
-        Node of each core ([1]_ ch. 3: 16 in four clusters; our assumption: cluster k is a quadrant).
-    memory_nodes : tuple of int
-        Node that each controller is attached to ([1]_: pairs on two opposing sides; our assumption: in
-        the middle of the sides, which makes the memory on the same side the nearest remote one, as
-        [1]_ says).
-    controller_cycles : float
-        Time a controller is busy with one access. [cycles]
-    hop_cycles : float
-        Round trip through one router (our default, a seventh of the controller's time, gives the NUMA
-        factors 1.1 to 1.5 of [1]_ at both ends). [cycles]
-    access_bytes : int
-        Bytes of one access (our assumption: 64). [bytes]
-    scratchpad_cycles, local_cycles : float
-        Load from the core's scratchpad and from its cache for local data (our default for the cache:
-        as the scratchpad). [cycles]
-    local_miss_cycles : float
-        Load of local data that misses in the cache ([1]_ sec. 5.1: five times the scratchpad). [cycles]
-    numa_factors : tuple of tuple of float
-        Uncongested time of an access from each core (row) to each memory, in units of that over a
-        single router; at least 1. Empty: from the route.
-
     Raises
     ------
     ValueError
@@ -66,15 +40,26 @@ class NumaChip:
     [1.0, 1.375, 1.125, 1.5]
     """
 
+    # Network; the routers on a way are the nodes of its route, both ends included
     topology: Topology = field(default_factory=lambda: Topology(kind="mesh", nodes=16))
+    # Node of each core ([1]_ ch. 3: 16 in four clusters; our assumption: cluster k is a quadrant)
     core_nodes: tuple[int, ...] = QUADRANTS
+    # Node that each controller is attached to ([1]_: pairs on two opposing sides; our assumption: in the
+    # middle of the sides, which makes the memory on the same side the nearest remote one, as [1]_ says)
     memory_nodes: tuple[int, ...] = (4, 7, 8, 11)
-    controller_cycles: float = positive(35.0)
+    controller_cycles: float = positive(35.0)  # Time a controller is busy with one access. [cycles]
+    # Round trip through one router (our default, a seventh of the controller's time, gives the NUMA factors
+    # 1.1 to 1.5 of [1]_ at both ends). [cycles]
     hop_cycles: float = nonnegative(5.0)
-    access_bytes: int = count(64)
+    access_bytes: int = count(64)  # Bytes of one access (our assumption: 64). [bytes]
+    # scratchpad_cycles, local_cycles: Load from the core's scratchpad and from its cache for local data (our
+    # default for the cache: as the scratchpad). [cycles]
     scratchpad_cycles: float = nonnegative(10.0)
     local_cycles: float = nonnegative(10.0)
+    # Load of local data that misses in the cache ([1]_ sec. 5.1: five times the scratchpad). [cycles]
     local_miss_cycles: float = nonnegative(50.0)
+    # Uncongested time of an access from each core (row) to each memory, in units of that over a single
+    # router; at least 1. Empty: from the route
     numa_factors: tuple[tuple[float, ...], ...] = ()
 
     def __post_init__(self) -> None:
@@ -138,20 +123,6 @@ class DmaEngine:
     A channel carries out one command at a time in order of arrival: it is set up, pays for turning to
     another memory than that of its last command, and then has one access under way at a time.
 
-    Parameters
-    ----------
-    channels : int
-        Channels ([1]_ ch. 3: 8).
-    setup_cycles : float
-        Time to begin a command, whatever its size. [cycles]
-    switch_cycles : float
-        Further time to begin one at another memory than the last. [cycles]
-    assignment : {"paired", "enumerated", "any", "custom"}
-        Channel of core k of n: ``k // ceil(n / channels)``; ``k % channels``; a free one for each
-        command, one that turns to no other memory if there is; or as `core_channels` says.
-    core_channels : tuple of int
-        Channel of each core for "custom".
-
     Raises
     ------
     ValueError
@@ -169,11 +140,14 @@ class DmaEngine:
     (7, 0, 1)
     """
 
-    channels: int = count(8, maximum=65_536)
-    setup_cycles: float = nonnegative(100.0)
+    channels: int = count(8, maximum=65_536)  # Channels ([1]_ ch. 3: 8)
+    setup_cycles: float = nonnegative(100.0)  # Time to begin a command, whatever its size. [cycles]
+    # Further time to begin one at another memory than the last. [cycles]
     switch_cycles: float = nonnegative(0.0)
+    # Channel of core k of n: ``k // ceil(n / channels)``; ``k % channels``; a free one for each command, one
+    # that turns to no other memory if there is; or as `core_channels` says
     assignment: str = choice("paired", ASSIGNMENTS)
-    core_channels: tuple[int, ...] = ()
+    core_channels: tuple[int, ...] = ()  # Channel of each core for "custom"
 
     def __post_init__(self) -> None:
         check_fields(self, "dma.")
@@ -203,50 +177,33 @@ class BlockWork:
     With double buffering the next block is fetched and the last result written while the core computes;
     the two are one command after the other, and the step ends with the later of commands and computing.
 
-    Parameters
-    ----------
-    steps : int
-        Blocks of each core.
-    core_steps : tuple of int
-        Blocks of each core where they differ; 0 for an idle core. Empty: `steps` each.
-    compute_cycles : float
-        Mean time to compute a block, without the loads below. [cycles]
-    compute_scv : float
-        Squared coefficient of variation of that time (gamma law).
-    read_bytes, write_bytes : int
-        Bytes of a block and of its result; nothing is written for 0. [bytes]
-    scratchpad_loads, local_loads, global_loads : int
-        Loads of a block by the core itself from its scratchpad, from local cached memory, and from
-        the memory of the block, one after the other, spread evenly over the computing.
-    local_miss_ratio : float
-        Local loads that miss in the cache.
-    double_buffering : bool
-        Whether transfers overlap computing.
-    placement : {"one", "all", "clustered", "per-core"}
-        Memory of the blocks of core k: memory 0; all in turn, beginning with k modulo their number;
-        that of its cluster; or those of `memories` in turn.
-    memories : tuple of tuple of int
-        Memories that each core goes round, for "per-core".
-
     Raises
     ------
     ValueError
         If a number is out of range or memories are listed with another placement.
     """
 
-    steps: int = count(256)
+    steps: int = count(256)  # Blocks of each core
+    # Blocks of each core where they differ; 0 for an idle core. Empty: `steps` each
     core_steps: tuple[int, ...] = ()
+    # Mean time to compute a block, without the loads below. [cycles]
     compute_cycles: float = nonnegative(40_000.0)
-    compute_scv: float = nonnegative(0.0)
+    compute_scv: float = nonnegative(0.0)  # Squared coefficient of variation of that time (gamma law)
+    # read_bytes, write_bytes: Bytes of a block and of its result; nothing is written for 0. [bytes]
     read_bytes: int = count(12_288)
     write_bytes: int = count(4_096, minimum=0)
+    # scratchpad_loads, local_loads, global_loads: Loads of a block by the core itself from its scratchpad,
+    # from local cached memory, and from the memory of the block, one after the other, spread evenly over the
+    # computing
     scratchpad_loads: int = count(0, minimum=0)
     local_loads: int = count(0, minimum=0)
     global_loads: int = count(0, minimum=0)
-    local_miss_ratio: float = probability(0.0)
-    double_buffering: bool = True
+    local_miss_ratio: float = probability(0.0)  # Local loads that miss in the cache
+    double_buffering: bool = True  # Whether transfers overlap computing
+    # Memory of the blocks of core k: memory 0; all in turn, beginning with k modulo their number; that of its
+    # cluster; or those of `memories` in turn
     placement: str = choice("clustered", PLACEMENTS)
-    memories: tuple[tuple[int, ...], ...] = ()
+    memories: tuple[tuple[int, ...], ...] = ()  # Memories that each core goes round, for "per-core"
 
     def __post_init__(self) -> None:
         check_fields(self, "work.")

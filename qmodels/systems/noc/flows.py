@@ -23,45 +23,22 @@ class FlowTable(PathTable):
     """Channels, flows and paths; flows are sorted by source.
 
     A flow is the packets of one class from a node to a node on one route.
-
-    Parameters
-    ----------
-    nodes, routers : int
-        Sizes.
-    packet_class : array of int
-        Position in the mix; of transactions 0 for writes and 1 for reads.
-    order : array of int
-        Position of the target in the cycle of the source.
-    share : array of float
-        Part of the source's packets; they add up to 1 for every source that sends.
-    unit_rate : array of float
-        Packets per cycle at injection rate 1; 0 in closed loops, whose rate is not given.
-    rate : array of float
-        Packets per cycle; for an array of injection rates with these in front: (loads, flows).
-    reply : array of int
-        The flow that answers, -1 for none.
-    source_start : array of int
-        Where the flows of each node begin; one more at the end.
-    source_step : array of int
-        Packets of a node to the targets of one ``order`` before those of the next; 0 where the flow
-        of each packet is drawn by its share.
-    source_first : array of int
-        Packet number at which the cycle of a node begins, -1 for one drawn at random.
-    **paths
-        See `PathTable`.
     """
 
+    # nodes, routers: Sizes
     nodes: int
     routers: int
-    packet_class: Integers
-    order: Integers
-    share: FloatArray
-    unit_rate: FloatArray
-    rate: FloatArray
-    reply: Integers
-    source_start: Integers
+    packet_class: Integers  # Position in the mix; of transactions 0 for writes and 1 for reads
+    order: Integers  # Position of the target in the cycle of the source
+    share: FloatArray  # Part of the source's packets; they add up to 1 for every source that sends
+    unit_rate: FloatArray  # Packets per cycle at injection rate 1; 0 in closed loops, whose rate is not given
+    rate: FloatArray  # Packets per cycle; for an array of injection rates with these in front: (loads, flows)
+    reply: Integers  # The flow that answers, -1 for none
+    source_start: Integers  # Where the flows of each node begin; one more at the end
+    # Packets of a node to the targets of one ``order`` before those of the next; 0 where the flow of each
+    # packet is drawn by its share
     source_step: Integers
-    source_first: Integers
+    source_first: Integers  # Packet number at which the cycle of a node begins, -1 for one drawn at random
 
     def per_transaction(self) -> FloatArray:
         """Return the packets of every flow in a transaction, of closed loops."""

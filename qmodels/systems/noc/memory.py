@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -26,22 +26,6 @@ LAWS = ("fixed", "exponential")
 class Interleaved:
     """Initiators that send packets to consecutive or random addresses of a region.
 
-    Parameters
-    ----------
-    initiators : tuple of int
-        Nodes that send.
-    memory : MemoryMap
-        Which node an address is on.
-    region : int
-        The set all of them use.
-    stride_bytes : int
-        Data of a packet: how far each packet's address is from the one before. [bytes]
-    addresses : {"sequential", "random"}
-        Consecutive ones, or each independently anywhere in the region.
-    starts : {"same", "spread", "random"}
-        Where consecutive addresses begin: all initiators at the first one, on the channels in turn,
-        or each at a random one.
-
     Examples
     --------
     >>> traffic = interleaved(initiators=range(4), channels=range(4, 8), step=2)
@@ -49,11 +33,15 @@ class Interleaved:
     (2, (4, 5, 6, 7))
     """
 
-    initiators: tuple[int, ...]
-    memory: MemoryMap
-    region: int = 0
+    initiators: tuple[int, ...]  # Nodes that send
+    memory: MemoryMap  # Which node an address is on
+    region: int = 0  # The set all of them use
+    # Data of a packet: how far each packet's address is from the one before. [bytes]
     stride_bytes: int = count(128)
+    # Consecutive ones, or each independently anywhere in the region
     addresses: str = choice("sequential", ADDRESSES)
+    # Where consecutive addresses begin: all initiators at the first one, on the channels in turn, or each at
+    # a random one
     starts: str = choice("random", STARTS)
 
     __toml_keys__: ClassVar[tuple[str, ...]] = ("channels", "step", "packet_bytes", "offset", "enabled")
@@ -94,19 +82,6 @@ class Interleaved:
         """Return the packets from each node to each, relative: 1 in all for a node that sends."""
         return _even(self.initiators, self.targets, nodes)
 
-    def reprogrammed(self, **changes: object) -> Interleaved:
-        """Return the traffic after the registers of the region were written: a new step, offset or channels.
-
-        See `MemoryMap.reprogrammed`.
-
-        Examples
-        --------
-        >>> traffic = interleaved(initiators=range(4), channels=range(4, 8))
-        >>> traffic.reprogrammed(step_bytes=32 * 128).step_packets
-        32
-        """
-        return replace(self, memory=self.memory.reprogrammed(self.region, **changes))
-
 
 @dataclass(frozen=True, kw_only=True)
 class Transactions:
@@ -116,55 +91,35 @@ class Transactions:
     so ``outstanding`` times side by side. A channel answers requests one at a time in the order in
     which their last flits arrive. Network interfaces have room for all of them.
 
-    Parameters
-    ----------
-    initiators : tuple of int
-        Nodes with one DMA engine (or core) each.
-    channels : tuple of int
-        Nodes with one memory controller each.
-    step : int
-        Transactions of an initiator to a channel before the next one; 0 draws each channel.
-    starts : {"same", "spread", "random"}
-        Where initiators begin, as in `Interleaved`.
-    outstanding : int
-        Transactions of an initiator at the same time.
-    think_cycles : float
-        From a response to the next request of the same engine, mean. [cycles]
-    request_bytes, response_bytes : int
-        Payload of the request and of the response; 0 is a header alone. [bytes]
-    read_fraction : float
-        Part of the transactions in which the two are exchanged: with a payload of 128 bytes and an
-        acknowledgement without one, the reads among the writes.
-    service_cycles : float
-        Time of a channel for a request, mean. [cycles]
-    latency_cycles : float
-        Further time until the response, in which the channel serves others. [cycles]
-    service_law, think_law : {"fixed", "exponential"}
-        Laws of the service and of the thinking.
-    cut_through : bool
-        Whether a channel begins with the first flit of a request, and its answer leaves while it is still
-        busy, so that its last flit follows when it is done. Else a request is served when all of it is
-        in, and answered when it is served.
-
     References
     ----------
     .. [1] M. D. Grammatikakis et al., "Address Interleaving for Low-Cost NoCs", section V.C (a DMA
        engine begins a request when the acknowledgement of the one before has come).
     """
 
-    initiators: tuple[int, ...]
-    channels: tuple[int, ...]
+    initiators: tuple[int, ...]  # Nodes with one DMA engine (or core) each
+    channels: tuple[int, ...]  # Nodes with one memory controller each
+    # Transactions of an initiator to a channel before the next one; 0 draws each channel
     step: int = count(1, minimum=0)
-    starts: str = choice("random", STARTS)
-    outstanding: int = count(1)
+    starts: str = choice("random", STARTS)  # Where initiators begin, as in `Interleaved`
+    outstanding: int = count(1)  # Transactions of an initiator at the same time
+    # From a response to the next request of the same engine, mean. [cycles]
     think_cycles: float = nonnegative(0.0)
+    # request_bytes, response_bytes: Payload of the request and of the response; 0 is a header alone. [bytes]
     request_bytes: int = count(128, minimum=0)
     response_bytes: int = count(0, minimum=0)
+    # Part of the transactions in which the two are exchanged: with a payload of 128 bytes and an
+    # acknowledgement without one, the reads among the writes
     read_fraction: float = probability(0.0)
-    service_cycles: float = nonnegative(5.0)
+    service_cycles: float = nonnegative(5.0)  # Time of a channel for a request, mean. [cycles]
+    # Further time until the response, in which the channel serves others. [cycles]
     latency_cycles: float = nonnegative(0.0)
+    # service_law, think_law: Laws of the service and of the thinking
     service_law: str = choice("fixed", LAWS)
     think_law: str = choice("fixed", LAWS)
+    # Whether a channel begins with the first flit of a request, and its answer leaves while it is still busy,
+    # so that its last flit follows when it is done. Else a request is served when all of it is in, and
+    # answered when it is served
     cut_through: bool = flag(False)
 
     def __post_init__(self) -> None:

@@ -24,31 +24,16 @@ PATTERNS = ("uniform", "transpose", "bit-complement", "tornado", "neighbour", "h
 
 @dataclass(frozen=True, kw_only=True)
 class Pattern:
-    """A synthetic pattern; made by `uniform`, `transpose` and so on.
+    """A synthetic pattern; made by `uniform`, `transpose` and so on."""
 
-    Parameters
-    ----------
-    pattern : str
-        See the functions of the same names.
-    nodes : int
-        Number of nodes.
-    self_traffic : bool
-        Whether nodes also send to themselves where the pattern says so; otherwise uniform packets go
-        to others only, and nodes that a permutation leaves in place are silent.
-    shape : tuple of int
-        Nodes in each dimension, for tornado and neighbour.
-    spots : tuple of int
-        Hot nodes.
-    fraction : float
-        Part of the packets that goes to the hot nodes, evenly.
-    """
-
-    pattern: str
-    nodes: int
+    pattern: str  # See the functions of the same names
+    nodes: int  # Number of nodes
+    # Whether nodes also send to themselves where the pattern says so; otherwise uniform packets go to others
+    # only, and nodes that a permutation leaves in place are silent
     self_traffic: bool = flag(False)
-    shape: tuple[int, ...] = ()
-    spots: tuple[int, ...] = ()
-    fraction: float = probability(0.0)
+    shape: tuple[int, ...] = ()  # Nodes in each dimension, for tornado and neighbour
+    spots: tuple[int, ...] = ()  # Hot nodes
+    fraction: float = probability(0.0)  # Part of the packets that goes to the hot nodes, evenly
 
     def __post_init__(self) -> None:
         check_fields(self, "traffic.")
@@ -92,15 +77,9 @@ class Pattern:
 
 @dataclass(frozen=True, kw_only=True)
 class Permutation:
-    """Each node sends to one other; made by `permutation`.
+    """Each node sends to one other; made by `permutation`."""
 
-    Parameters
-    ----------
-    targets : tuple of int
-        The node that each sends to; its own number for a silent one.
-    """
-
-    targets: tuple[int, ...]
+    targets: tuple[int, ...]  # The node that each sends to; its own number for a silent one
 
     def __post_init__(self) -> None:
         check_fields(self, "traffic.")
@@ -116,15 +95,10 @@ class Permutation:
 
 @dataclass(frozen=True, kw_only=True)
 class RateMatrix:
-    """Packets between all pairs of nodes; made by `rate_matrix` or `task_graph`.
+    """Packets between all pairs of nodes; made by `rate_matrix` or `task_graph`."""
 
-    Parameters
-    ----------
-    rates : tuple of tuple of float
-        Packets per cycle from each node (row) to each. These are the rates of a `Noc` without an
-        ``injection_rate``; with one they are scaled to it. [packets/cycle]
-    """
-
+    # Packets per cycle from each node (row) to each. These are the rates of a `Noc` without an
+    # ``injection_rate``; with one they are scaled to it. [packets/cycle]
     rates: tuple[tuple[float, ...], ...]
 
     @classmethod

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
-from qmodels import checks
 from qmodels.checks import Numeric
-from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.ranges import check_fields, nonnegative
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,20 +39,18 @@ class Energy:
     .. [1] M. D. Grammatikakis et al., "Address Interleaving for Low-Cost NoCs".
     """
 
-    activation_nj: Numeric = 15.0
-    burst_nj: Numeric = 12.0
-    hop_pj_per_byte: Numeric = 3.6
-    pointer_nj: Numeric = 0.05
-    lookup_nj: Numeric = 0.1
-    channel_mw: Numeric = 300.0
-    slice_mw: Numeric = 10.0
-    router_mw: Numeric = 15.0
-    router_mw_per_byte: Numeric = 1.9
+    activation_nj: Numeric = nonnegative(15.0)
+    burst_nj: Numeric = nonnegative(12.0)
+    hop_pj_per_byte: Numeric = nonnegative(3.6)
+    pointer_nj: Numeric = nonnegative(0.05)
+    lookup_nj: Numeric = nonnegative(0.1)
+    channel_mw: Numeric = nonnegative(300.0)
+    slice_mw: Numeric = nonnegative(10.0)
+    router_mw: Numeric = nonnegative(15.0)
+    router_mw_per_byte: Numeric = nonnegative(1.9)
 
     def __post_init__(self) -> None:
-        check_parts(self, "energy.")
-        for item in fields(self):
-            checks.nonnegative(f"energy.{item.name}", getattr(self, item.name))
+        check_fields(self, "energy.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,15 +75,13 @@ class Cost:
         Logic for each further allocation trial. [mm2]
     """
 
-    channel: Numeric = 4.0
-    router: Numeric = 0.02
-    router_per_byte: Numeric = 0.006
-    wire_per_byte: Numeric = 0.002
-    slice_per_kib: Numeric = 0.003
-    pointer_per_mib: Numeric = 0.05
-    trial: Numeric = 0.02
+    channel: Numeric = nonnegative(4.0)
+    router: Numeric = nonnegative(0.02)
+    router_per_byte: Numeric = nonnegative(0.006)
+    wire_per_byte: Numeric = nonnegative(0.002)
+    slice_per_kib: Numeric = nonnegative(0.003)
+    pointer_per_mib: Numeric = nonnegative(0.05)
+    trial: Numeric = nonnegative(0.02)
 
     def __post_init__(self) -> None:
-        check_parts(self, "cost.")
-        for item in fields(self):
-            checks.nonnegative(f"cost.{item.name}", getattr(self, item.name))
+        check_fields(self, "cost.")

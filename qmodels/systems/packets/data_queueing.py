@@ -30,32 +30,6 @@ ADMISSIONS = ("packet", "segment", "lossy")
 class DataMemory:
     r"""Banked DRAM that holds the segments.
 
-    Parameters
-    ----------
-    banks : int
-        Banks. [1]_ sec. 4.1: 8.
-    segments : int
-        Segments it holds. [1]_ sec. 4.2: 4M.
-    segment_bytes : int
-        Size of a segment, one burst. [1]_: 64. [bytes]
-    access_cycles : float
-        Data-bus time of a segment. [1]_: 4. [DRAM cycles]
-    busy_delay_cycles : float
-        Delay of an access that meets its bank busy. [1]_: 8. [DRAM cycles]
-    busy_accesses : int
-        Later accesses during which a bank stays busy after one. The text leaves this open; with
-        1, random reads meet a busy bank in 1/8 = 12.5 % of cases (published: 12.4 %).
-    page_control : bool
-        Whether an access to the page that its bank has open is no conflict.
-    page_segments : int
-        Segments in a page (our assumption: 8 KB, of 4096 pages in a bank).
-    bank_step : int
-        Consecutive places on one bank before the next one: 1 goes round the banks.
-    block_pitch : int
-        Places from one block to the next, see `padded_pitch`.
-    mapping : {"interleaved", "random"}
-        "random" puts block *b* on bank ``scatter(b) mod banks`` instead.
-
     References
     ----------
     .. [1] Ch. Ykman-Couvreur et al., "System-level performance optimization of the data queueing
@@ -68,16 +42,21 @@ class DataMemory:
     (array([0, 1, 2, 3, 4, 5, 6, 7, 0, 1]), 1)
     """
 
-    banks: Numeric = count(8, maximum=1024)
-    segments: Numeric = count(4_194_304, maximum=2**27)
-    segment_bytes: int = count(64)
-    access_cycles: Numeric = positive(4)
+    banks: Numeric = count(8, maximum=1024)  # Banks. [1]_ sec. 4.1: 8
+    segments: Numeric = count(4_194_304, maximum=2**27)  # Segments it holds. [1]_ sec. 4.2: 4M
+    segment_bytes: int = count(64)  # Size of a segment, one burst. [1]_: 64. [bytes]
+    access_cycles: Numeric = positive(4)  # Data-bus time of a segment. [1]_: 4. [DRAM cycles]
+    # Delay of an access that meets its bank busy. [1]_: 8. [DRAM cycles]
     busy_delay_cycles: Numeric = nonnegative(8)
+    # Later accesses during which a bank stays busy after one. The text leaves this open; with 1, random reads
+    # meet a busy bank in 1/8 = 12.5 % of cases (published: 12.4 %)
     busy_accesses: Numeric = count(1, minimum=0, maximum=1024)
-    page_control: bool = True
-    page_segments: Numeric = count(128)
+    page_control: bool = True  # Whether an access to the page that its bank has open is no conflict
+    page_segments: Numeric = count(128)  # Segments in a page (our assumption: 8 KB, of 4096 pages in a bank)
+    # Consecutive places on one bank before the next one: 1 goes round the banks
     bank_step: Numeric = count(1)
-    block_pitch: Numeric = count(1, maximum=64)
+    block_pitch: Numeric = count(1, maximum=64)  # Places from one block to the next, see `padded_pitch`
+    # "random" puts block *b* on bank ``scatter(b) mod banks`` instead
     mapping: str = choice("interleaved", MAPPINGS)
 
     def __post_init__(self) -> None:
@@ -129,38 +108,27 @@ class Allocation:
     is a stack, of whose top ``alloc_trial_count`` blocks the first that is not on a busy bank is
     taken, else the last examined.
 
-    Parameters
-    ----------
-    policy : {"lists", "bank-lists", "bitmap", "lifo"}
-        See above.
-    alloc_trial_count : int
-        Most blocks (words) examined for one segment. [1]_: 1 to 5.
-    small_packet_segments : int
-        SmallPktSize: most segments of a small packet; 0 uses VMS1 alone. [1]_: 0 to 4. [segments]
-    vms1_size : int
-        Blocks of VMS1. [1]_ Table 3. [segments]
-    admission : {"packet", "segment", "lossy"}
-        "packet" refuses a packet whole that finds fewer free blocks than it has segments. "segment"
-        takes blocks while there are some, so that the lists run dry; a packet of which a segment
-        finds none is given up, and the blocks it has got are freed. "lossy" loses a segment alone that
-        finds no block: the rest of its packet is stored, and each block is free as soon as its segment
-        has been read, so that the next write may take it. The text of [1]_ leaves it open.
-    mean_run_length : float
-        Mean length of the runs of consecutive blocks in each list at the start: ``inf`` is a
-        fresh list, 1 a shuffled one. Simulated alone: the model has lists that were used up several
-        times, and says so. [blocks]
-
     References
     ----------
     .. [1] Ch. Ykman-Couvreur et al., "System-level performance optimization of the data queueing
        memory management in high-speed network processors", DAC 2002.
     """
 
-    policy: str = choice("lists", POLICIES)
+    policy: str = choice("lists", POLICIES)  # See above
+    # Most blocks (words) examined for one segment. [1]_: 1 to 5
     alloc_trial_count: Numeric = count(2, maximum=1024)
+    # SmallPktSize: most segments of a small packet; 0 uses VMS1 alone. [1]_: 0 to 4. [segments]
     small_packet_segments: Numeric = count(0, minimum=0)
-    vms1_size: Numeric = count(4_194_304, minimum=0)
+    vms1_size: Numeric = count(4_194_304, minimum=0)  # Blocks of VMS1. [1]_ Table 3. [segments]
+    # "packet" refuses a packet whole that finds fewer free blocks than it has segments. "segment" takes
+    # blocks while there are some, so that the lists run dry; a packet of which a segment finds none is given
+    # up, and the blocks it has got are freed. "lossy" loses a segment alone that finds no block: the rest of
+    # its packet is stored, and each block is free as soon as its segment has been read, so that the next
+    # write may take it. The text of [1]_ leaves it open
     admission: str = choice("packet", ADMISSIONS)
+    # Mean length of the runs of consecutive blocks in each list at the start: ``inf`` is a fresh list, 1 a
+    # shuffled one. Simulated alone: the model has lists that were used up several times, and says so.
+    # [blocks]
     mean_run_length: Numeric = at_least(1.0, 1.0)
 
     def __post_init__(self) -> None:
@@ -171,27 +139,21 @@ class Allocation:
 class PointerMemory:
     """SRAM that holds queues and links, accessed in parallel with the data memory.
 
-    Parameters
-    ----------
-    free_accesses, conflict_accesses : int
-        64-bit accesses that fit beside a segment access without and with a conflict
-        ([1]_ sec. 4.2: 5 and 15).
-    conflict_overhead_cycles : float
-        What a conflict costs in a worst-case segment write. [1]_ Table 4 gives 8 for the
-        conventional technique, whose worst cases are conflicts alone. [cycles]
-    energy_per_cycle : float
-        Energy of one cycle of overhead. All six rows of [1]_ Table 4 are 42.1 times their overhead
-        before rounding; the unit is not stated. [paper's unit]
-
     References
     ----------
     .. [1] Ch. Ykman-Couvreur et al., "System-level performance optimization of the data queueing
        memory management in high-speed network processors", DAC 2002.
     """
 
+    # free_accesses, conflict_accesses: 64-bit accesses that fit beside a segment access without and with a
+    # conflict ([1]_ sec. 4.2: 5 and 15)
     free_accesses: Numeric = count(5)
     conflict_accesses: Numeric = count(15)
+    # What a conflict costs in a worst-case segment write. [1]_ Table 4 gives 8 for the conventional
+    # technique, whose worst cases are conflicts alone. [cycles]
     conflict_overhead_cycles: Numeric = nonnegative(8.0)
+    # Energy of one cycle of overhead. All six rows of [1]_ Table 4 are 42.1 times their overhead before
+    # rounding; the unit is not stated. [paper's unit]
     energy_per_cycle: Numeric = nonnegative(42.125)
 
     def __post_init__(self) -> None:

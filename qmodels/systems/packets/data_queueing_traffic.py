@@ -22,13 +22,6 @@ SERVICES = ("round-robin", "priority", "arrival-order")
 class SelfSimilar:
     r"""Sessions that start at random and send a heavy-tailed number of packets at a steady pace.
 
-    Parameters
-    ----------
-    shape : float
-        Exponent :math:`\alpha` of the Pareto number of packets in a session, above 1 and below 2.
-    sessions : float
-        Mean number of sessions under way: the more, the smoother.
-
     Notes
     -----
     An M/G/infinity input: sessions start as a Poisson process and last :math:`\lceil X \rceil`
@@ -46,8 +39,8 @@ class SelfSimilar:
     (5000, 1.0, True)
     """
 
-    shape: float
-    sessions: float = positive(16.0)
+    shape: float  # Exponent :math:`\alpha` of the Pareto number of packets in a session, above 1 and below 2
+    sessions: float = positive(16.0)  # Mean number of sessions under way: the more, the smoother
 
     def __post_init__(self) -> None:
         check_fields(self, "arrivals.")
@@ -83,33 +76,6 @@ class QueueTraffic:
     Time is counted in drain slots: all output ports together read one segment a slot while they
     have packets.
 
-    Parameters
-    ----------
-    arrivals : Poisson, OnOff, SelfSimilar, Recorded or Law
-        When packets arrive, see `Workload`.
-        A recorded trace brings its own sizes, and its flows if it has them:
-        flow *f* joins queue *f* mod ``queues``.
-    sizes : SizeLaw
-        Packet sizes. `imix`, the default, gives way to a trace's own; any other law is refused.
-    load_factor : float
-        Segments offered per segment that can be drained: above 1 the memory fills up. May be an
-        array (a sweep).
-    queues : int
-        Per-flow queues ([1]_ sec. 3: up to 0.5M).
-    queue_exponent : float
-        Exponent of the Zipf-like share of the queues in the packets; 0 makes them equal.
-    input_ports, output_ports : int
-        Ports; a queue belongs to one of each. Segments of packets at different ports interleave
-        ([1]_ sec. 3: 2 and 2).
-    input_speed : float
-        Segments one input port writes in a drain slot (our assumption: the speed of all outputs
-        together, so that a burst fills the memory).
-    service : {"round-robin", "priority", "arrival-order"}
-        Which queue an output port serves next, a packet at a time.
-    moved_fraction : float
-        Share of the packets that are appended to another queue once before they leave (the
-        internal port of [1]_ sec. 3).
-
     References
     ----------
     .. [1] Ch. Ykman-Couvreur et al., "System-level performance optimization of the data queueing
@@ -121,15 +87,27 @@ class QueueTraffic:
     array([ 1, 10, 24])
     """
 
+    # When packets arrive, see `Workload`. A recorded trace brings its own sizes, and its flows if it has
+    # them: flow *f* joins queue *f* mod ``queues``
     arrivals: Poisson | OnOff | SelfSimilar | Recorded | Law = field(default_factory=Poisson)
+    # Packet sizes. `imix`, the default, gives way to a trace's own; any other law is refused
     sizes: SizeLaw = field(default_factory=imix)
+    # Segments offered per segment that can be drained: above 1 the memory fills up. May be an array (a sweep)
     load_factor: Numeric = positive(0.95)
-    queues: int = count(1024, maximum=524_288)
+    queues: int = count(1024, maximum=524_288)  # Per-flow queues ([1]_ sec. 3: up to 0.5M)
+    # Exponent of the Zipf-like share of the queues in the packets; 0 makes them equal
     queue_exponent: float = nonnegative(0.0)
+    # input_ports, output_ports: Ports; a queue belongs to one of each. Segments of packets at different ports
+    # interleave ([1]_ sec. 3: 2 and 2)
     input_ports: int = count(2, maximum=64)
     output_ports: int = count(2, maximum=64)
+    # Segments one input port writes in a drain slot (our assumption: the speed of all outputs together, so
+    # that a burst fills the memory)
     input_speed: float = positive(1.0)
+    # Which queue an output port serves next, a packet at a time
     service: str = choice("round-robin", SERVICES)
+    # Share of the packets that are appended to another queue once before they leave (the internal port of
+    # [1]_ sec. 3)
     moved_fraction: float = probability(0.0)
 
     def __post_init__(self) -> None:

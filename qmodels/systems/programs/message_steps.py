@@ -81,12 +81,7 @@ def join(*parts: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
 def read_steps(steps: Iterable[str], *, process: int, processes: int) -> tuple[Step, ...]:
     """Return the steps of one process.
 
-    Parameters
-    ----------
-    steps : iterable of str
-        Their words.
-    process, processes : int
-        Number of the process, and how many there are.
+    ``steps``: their words; ``process``, ``processes``: number of the process, and how many there are.
 
     Raises
     ------

@@ -31,37 +31,26 @@ class MessageCosts:
     copies the words out. A notification is one packet of one word, with the same ``send_cycles`` and
     ``receive_cycles`` and no copying.
 
-    Parameters
-    ----------
-    header_bytes : int
-        Envelope of a message: ranks, tag, type and length. [1]_ sec. VII: 20. [bytes]
-    word_bytes : int
-        Size of a word. [bytes]
-    send_cycles, receive_cycles : float
-        Software for each message or notification at its two ends. [cycles]
-    send_word_cycles, receive_word_cycles : float
-        Software for each word of header and payload at the two ends, without the network. [cycles]
-    packet_words : int
-        Words in one packet of the network. [words]
-    packet_overhead_bytes : int
-        What the network interface adds to a packet: route, class of service and address. [bytes]
-    response_cycles : float
-        From the arrival of a packet until the response leaves the memory. [cycles]
-
     References
     ----------
     .. [1] J. Joven, F. Angiolini, D. Castells-Rufas, G. De Micheli, J. Carrabina-Bordoll,
        "QoS-ocMPI: QoS-aware on-chip Message Passing Library for NoC-based Many-Core MPSoCs".
     """
 
+    # Envelope of a message: ranks, tag, type and length. [1]_ sec. VII: 20. [bytes]
     header_bytes: int = count(20, minimum=0)
-    word_bytes: int = count(4)
+    word_bytes: int = count(4)  # Size of a word. [bytes]
+    # send_cycles, receive_cycles: Software for each message or notification at its two ends. [cycles]
     send_cycles: float = nonnegative(350.0, maximum=MOST_CYCLES)
     receive_cycles: float = nonnegative(350.0, maximum=MOST_CYCLES)
+    # send_word_cycles, receive_word_cycles: Software for each word of header and payload at the two ends,
+    # without the network. [cycles]
     send_word_cycles: float = nonnegative(5.0, maximum=MOST_CYCLES)
     receive_word_cycles: float = nonnegative(10.0, maximum=MOST_CYCLES)
-    packet_words: int = count(1)
+    packet_words: int = count(1)  # Words in one packet of the network. [words]
+    # What the network interface adds to a packet: route, class of service and address. [bytes]
     packet_overhead_bytes: int = count(8, minimum=0)
+    # From the arrival of a packet until the response leaves the memory. [cycles]
     response_cycles: float = nonnegative(1.0, maximum=MOST_CYCLES)
 
     def __post_init__(self) -> None:

@@ -18,15 +18,9 @@ MOST_BLOCKS = 20_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Cube:
-    """A cube in the middle of the image.
+    """A cube in the middle of the image."""
 
-    Parameters
-    ----------
-    side : float
-        Edge. [superblocks]
-    """
-
-    side: float = positive(15.0)
+    side: float = positive(15.0)  # Edge. [superblocks]
 
     def __post_init__(self) -> None:
         check_fields(self, "body.")
@@ -36,30 +30,20 @@ class Cube:
 class Uneven:
     """A lump whose radius changes with the direction.
 
-    Parameters
-    ----------
-    radius : float
-        Mean radius. [superblocks]
-    roughness : float
-        How far the radius departs from its mean, as a share of it: from 0, a ball, to below 1.
-    shift : tuple of three floats
-        Where the middle of the body is, from the middle of the image along x, y and z. [superblocks]
-    waves : float
-        How quickly the radius changes with the direction: higher for a more rugged surface.
-    form : int
-        Number of the form: which waves run over the surface.
-
     Notes
     -----
     In the direction u the radius is ``radius * (1 + roughness * f(u))``, where f is the sum of
     ``cos(waves * w.u + phase)`` over six random directions w and phases, scaled to be 1 at most.
     """
 
-    radius: float = positive(9.0)
+    radius: float = positive(9.0)  # Mean radius. [superblocks]
+    # How far the radius departs from its mean, as a share of it: from 0, a ball, to below 1
     roughness: float = 0.4
+    # Where the middle of the body is, from the middle of the image along x, y and z. [superblocks]
     shift: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    # How quickly the radius changes with the direction: higher for a more rugged surface
     waves: float = positive(4.0)
-    form: int = count(0, minimum=0)
+    form: int = count(0, minimum=0)  # Number of the form: which waves run over the surface
 
     def __post_init__(self) -> None:
         check_fields(self, "body.")
@@ -72,15 +56,10 @@ class Uneven:
 
 @dataclass(frozen=True, kw_only=True)
 class Drawn:
-    """A body given block by block.
+    """A body given block by block."""
 
-    Parameters
-    ----------
-    layers : tuple of tuple of str
-        For each z a layer, for each y of it a row, with ``#`` where the block at x belongs to the body
-        and ``.`` where it does not. Blocks beyond the picture do not belong to it.
-    """
-
+    # For each z a layer, for each y of it a row, with ``#`` where the block at x belongs to the body and
+    # ``.`` where it does not. Blocks beyond the picture do not belong to it
     layers: tuple[tuple[str, ...], ...]
 
     def __post_init__(self) -> None:
@@ -92,22 +71,12 @@ class Drawn:
 
 @dataclass(frozen=True, kw_only=True)
 class Growth:
-    """Seeded region growing: a task for every superblock the region reaches.
+    """Seeded region growing: a task for every superblock the region reaches."""
 
-    Parameters
-    ----------
-    grid : tuple of three ints
-        Superblocks of the image along x, y and z.
-    block_side : int
-        Blocks along an edge of a superblock.
-    body : Cube, Uneven or Drawn
-        What the region fills. It grows from the block of the body nearest to the middle of the body
-        (of all its blocks), from superblock to superblock over faces where blocks of both sides belong
-        to the body.
-    """
-
-    grid: tuple[int, int, int] = (21, 21, 21)
-    block_side: int = count(4)
+    grid: tuple[int, int, int] = (21, 21, 21)  # Superblocks of the image along x, y and z
+    block_side: int = count(4)  # Blocks along an edge of a superblock
+    # What the region fills. It grows from the block of the body nearest to the middle of the body (of all its
+    # blocks), from superblock to superblock over faces where blocks of both sides belong to the body
     body: Cube | Uneven | Drawn = Cube()
 
     def __post_init__(self) -> None:

@@ -27,15 +27,9 @@ MOST = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class Bag:
-    """Tasks that are all there at the beginning, of one block each.
+    """Tasks that are all there at the beginning, of one block each."""
 
-    Parameters
-    ----------
-    tasks : tuple of int
-        Number whose data is in each cluster's memory.
-    """
-
-    tasks: tuple[int, ...] = (400, 200, 200, 200)
+    tasks: tuple[int, ...] = (400, 200, 200, 200)  # Number whose data is in each cluster's memory
 
     def __post_init__(self) -> None:
         check_parts(self, "tasks.")
@@ -46,19 +40,12 @@ class Bag:
 
 @dataclass(frozen=True, kw_only=True)
 class Clusters:
-    """Cores in clusters, each with a memory of its own nearby.
+    """Cores in clusters, each with a memory of its own nearby."""
 
-    Parameters
-    ----------
-    clusters, cores : int
-        Number of clusters, and cores in each.
-    numa_factors : tuple of tuples of float
-        Cost of an access from each cluster (row) to the memory of each (column), of that of a local
-        one.
-    """
-
+    # clusters, cores: Number of clusters, and cores in each
     clusters: int = count(4, maximum=MOST)
     cores: int = count(4, maximum=MOST)
+    # Cost of an access from each cluster (row) to the memory of each (column), of that of a local one
     numa_factors: tuple[tuple[float, ...], ...] = FOUR_CLUSTERS
 
     def __post_init__(self) -> None:
@@ -74,31 +61,21 @@ class Clusters:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskCosts:
-    """What a task and a visit to a queue take on an idle machine.
+    """What a task and a visit to a queue take on an idle machine."""
 
-    Parameters
-    ----------
-    block_cycles, task_cycles : float
-        Computing on each block, and on each task in addition. [cycles]
-    compute_scv : float
-        Squared coefficient of variation of the computing time given the blocks, from 0 (fixed) to 1
-        (exponential); a constant and an exponential part in between.
-    transfer_cycles : float
-        For which a task's data occupy a memory controller, first come first served; a core that is
-        not near that memory waits the NUMA factor as long for them. [cycles]
-    queue_cycles : float
-        For which an access to a shared queue in the nearest memory holds its lock; times the NUMA
-        factor of the memory it is in. [cycles]
-    local_cycles : float
-        An access to a core's own unlocked queue. [cycles]
-    """
-
+    # block_cycles, task_cycles: Computing on each block, and on each task in addition. [cycles]
     block_cycles: float = nonnegative(100.0)
     task_cycles: float = nonnegative(0.0)
+    # Squared coefficient of variation of the computing time given the blocks, from 0 (fixed) to 1
+    # (exponential); a constant and an exponential part in between
     compute_scv: float = probability(0.0)
+    # For which a task's data occupy a memory controller, first come first served; a core that is not near
+    # that memory waits the NUMA factor as long for them. [cycles]
     transfer_cycles: float = nonnegative(1000.0)
+    # For which an access to a shared queue in the nearest memory holds its lock; times the NUMA factor of the
+    # memory it is in. [cycles]
     queue_cycles: float = nonnegative(200.0)
-    local_cycles: float = nonnegative(40.0)
+    local_cycles: float = nonnegative(40.0)  # An access to a core's own unlocked queue. [cycles]
 
     def __post_init__(self) -> None:
         check_fields(self, "costs.")
@@ -108,26 +85,17 @@ class TaskCosts:
 
 @dataclass(frozen=True, kw_only=True)
 class RunQueues:
-    """Where tasks wait.
+    """Where tasks wait."""
 
-    Parameters
-    ----------
-    organisation : str
-        ``"central"``: one queue for all; ``"distributed"``: one for every core; ``"hierarchical"``:
-        one for every cluster and, before it, one for every core that needs no lock.
-    placement : str
-        Where new tasks go: ``"home"``, to the cluster whose memory has their data (of distributed
-        queues, its cores in turn); ``"next"``, to the queue after the own one; ``"own"``.
-    local_length : int
-        Tasks a core's own queue may hold (hierarchical only; 0 for none).
-    minimum_length : int
-        Tasks that a cluster's queue must hold before a core keeps new tasks of its cluster in its
-        own queue.
-    """
-
+    # ``"central"``: one queue for all; ``"distributed"``: one for every core; ``"hierarchical"``: one for
+    # every cluster and, before it, one for every core that needs no lock
     organisation: str = choice("hierarchical", ("central", "distributed", "hierarchical"))
+    # Where new tasks go: ``"home"``, to the cluster whose memory has their data (of distributed queues, its
+    # cores in turn); ``"next"``, to the queue after the own one; ``"own"``
     placement: str = choice("home", ("home", "next", "own"))
+    # Tasks a core's own queue may hold (hierarchical only; 0 for none)
     local_length: int = count(8, minimum=0)
+    # Tasks that a cluster's queue must hold before a core keeps new tasks of its cluster in its own queue
     minimum_length: int = count(10, minimum=0)
 
     def __post_init__(self) -> None:
@@ -136,31 +104,19 @@ class RunQueues:
 
 @dataclass(frozen=True, kw_only=True)
 class Stealing:
-    """Who takes tasks from the queues of others, from whom, and how many.
+    """Who takes tasks from the queues of others, from whom, and how many."""
 
-    Parameters
-    ----------
-    thieves : str
-        ``"none"``; ``"shepherd"``: the first core at each queue, for all of them; ``"every"`` core. A
-        thief goes out when its own queues are empty.
-    victims : str
-        ``"nearest"``: the queue with the lowest NUMA factor; ``"longest"``; ``"random"``: any. All of
-        those longer than `protected`.
-    protected : int
-        Tasks that are left to the victim.
-    share : float
-        Of the tasks beyond those, the part that is taken (rounded down, at least one).
-    most : int
-        Most tasks taken at once.
-    cycles, item_cycles : float
-        Search before the theft, and for each task taken, while the victim's queue is locked. [cycles]
-    """
-
+    # ``"none"``; ``"shepherd"``: the first core at each queue, for all of them; ``"every"`` core. A thief
+    # goes out when its own queues are empty
     thieves: str = choice("none", ("none", "shepherd", "every"))
+    # ``"nearest"``: the queue with the lowest NUMA factor; ``"longest"``; ``"random"``: any. All of those
+    # longer than `protected`
     victims: str = choice("nearest", ("nearest", "longest", "random"))
-    protected: int = count(10, minimum=0)
-    share: float = 0.5
-    most: int = count(20)
+    protected: int = count(10, minimum=0)  # Tasks that are left to the victim
+    share: float = 0.5  # Of the tasks beyond those, the part that is taken (rounded down, at least one)
+    most: int = count(20)  # Most tasks taken at once
+    # cycles, item_cycles: Search before the theft, and for each task taken, while the victim's queue is
+    # locked. [cycles]
     cycles: float = nonnegative(500.0)
     item_cycles: float = nonnegative(20.0)
 

@@ -39,14 +39,8 @@ def factor() -> float:
 def afford(field: str, value: Any, **cost: float) -> None:
     """Refuse work that costs more than is allowed.
 
-    Parameters
-    ----------
-    field : str
-        What drives the cost.
-    value : number
-        What it is.
-    **cost : float
-        How much of the one kind of cost that is meant: a name of `LIMITS`.
+    ``field``: what drives the cost; ``value``: what it is; ``**cost``: how much of the one kind of cost that
+    is meant: a name of `LIMITS`.
 
     Raises
     ------

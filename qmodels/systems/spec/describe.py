@@ -1,14 +1,16 @@
-"""What the fields of a kind of system are: from the docstrings, annotations and checks of its classes."""
+"""What the fields of a kind of system are: from the words, annotations and checks of its classes."""
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import types
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
-from textwrap import wrap
+from itertools import chain
+from textwrap import dedent, wrap
 from typing import Any, get_args, get_origin
 
 import numpy as np
@@ -28,6 +30,9 @@ WIDTH = 100
 
 MOST_WORDS = 5
 """Alternatives of a type that are named."""
+
+FOR_TOOLS = re.compile(r" *# (type: ignore|fmt: skip|noqa)")
+"""Comments that are not for readers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,7 +202,9 @@ def _each(units: list[str], count: int) -> list[str]:
 
 @of_a_class
 def documentation(cls: Any) -> dict[str, tuple[str, str]]:
-    """Return what the docstring of a class says about each of its parameters: the meaning and the unit.
+    """Return what a class says about each of its fields: the meaning and the unit.
+
+    From the parameters of its docstring, or comments behind fields or above them; several fields are named.
 
     Examples
     --------
@@ -206,11 +213,11 @@ def documentation(cls: Any) -> dict[str, tuple[str, str]]:
     ('What one burst moves', 'bytes')
     """
     found: dict[str, tuple[str, str]] = {}
-    text = inspect.getdoc(cls) or ""
-    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", text, re.M | re.S)
-    for entry in re.finditer(r"^(\S[^\n]*)\n((?:[ \t]+[^\n]*\n?|\n)*)", section[1] if section else "", re.M):
-        names = [name.strip() for name in entry[1].partition(" : ")[0].split(",")]
-        words = " ".join(entry[2].split())
+    for names, text in (
+        *chain.from_iterable(map(_remarks, reversed(cls.__mro__))),
+        *_parameters(inspect.getdoc(cls) or ""),
+    ):
+        words = " ".join(text.split())
         unit = re.search(r"\[([^\[\]]+)\]\.?$", words)
         units = unit[1].split(", ") if unit else [""]
         meaning = (words[: unit.start()] if unit else words).strip().rstrip(".")
@@ -218,6 +225,39 @@ def documentation(cls: Any) -> dict[str, tuple[str, str]]:
         for name, own in zip(names, _each(units, len(names)), strict=True):
             found[name] = (meaning, own)
     return found
+
+
+def _parameters(text: str) -> Iterator[tuple[list[str], str]]:
+    """Yield names and text of each entry of a docstring's parameters."""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", text, re.M | re.S)
+    for entry in re.finditer(r"^(\S[^\n]*)\n((?:[ \t]+[^\n]*\n?|\n)*)", section[1] if section else "", re.M):
+        yield [name.strip() for name in entry[1].partition(" : ")[0].split(",")], entry[2]
+
+
+def _remarks(cls: Any) -> Iterator[tuple[list[str], str]]:
+    """Yield names and text of the comments at the fields of a class."""
+    try:
+        source = dedent(inspect.getsource(cls))
+    except (OSError, TypeError):  # made by a program, or built in
+        return
+    lines, known = source.splitlines(), set(getattr(cls, "__dataclass_fields__", ()))
+    for node in ast.parse(source).body[0].body:  # type: ignore[attr-defined]
+        if not isinstance(node, ast.AnnAssign) or getattr(node.target, "id", "") not in known:
+            continue
+        above = node.lineno - 1
+        while lines[above - 1].lstrip().startswith("#"):
+            above -= 1
+        behind = lines[node.end_lineno - 1].encode()[node.end_col_offset :].decode()  # type: ignore[operator]
+        remarks = [*lines[above : node.lineno - 1], behind]
+        text = " ".join(
+            one.strip("# ") for one in remarks if not re.match(r" *# (type: ignore|fmt: skip|noqa)", one)
+        )
+        several = re.match(r"((?:\w+, )+\w+): ", text)
+        names = several[1].split(", ") if several else []
+        if several and known.issuperset(names):
+            yield names, text[several.end() :]
+        elif text.strip():
+            yield [node.target.id], text  # type: ignore[union-attr]
 
 
 PROBES = (float("nan"), -1, -1.5, "?")

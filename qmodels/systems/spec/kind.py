@@ -37,21 +37,6 @@ KINDS = (
 class Kind:
     """A kind of system; whatever it names is imported when it is called for.
 
-    Parameters
-    ----------
-    name : str
-        What it is called in files and on the command line, in kebab case.
-    spec : callable
-        Returns the frozen dataclass of its specs.
-    starter : callable
-        Returns a small example.
-    model : callable, optional
-        Returns the function from a spec to an analytic answer; of a kind that is not ours.
-    simulator : callable, optional
-        Returns the class of the experiment that simulates a spec; of a kind that is not ours.
-    metrics : mapping of str to Metric, optional
-        Metrics that are not among ours, see `qmodels.systems.spec.metrics.METRICS`.
-
     Examples
     --------
     >>> kind = kind_named("noc")
@@ -59,11 +44,14 @@ class Kind:
     ('Noc', 'spidergon')
     """
 
-    name: str
-    spec: Callable[[], type[Any]]
-    starter: Callable[[], Any]
+    name: str  # What it is called in files and on the command line, in kebab case
+    spec: Callable[[], type[Any]]  # Returns the frozen dataclass of its specs
+    starter: Callable[[], Any]  # Returns a small example
+    # Returns the function from a spec to an analytic answer; of a kind that is not ours
     model: Callable[[], Callable[..., Any]] | None = None
+    # Returns the class of the experiment that simulates a spec; of a kind that is not ours
     simulator: Callable[[], type[Any]] | None = None
+    # Metrics that are not among ours, see `qmodels.systems.spec.metrics.METRICS`
     metrics: Mapping[str, Metric] = field(default_factory=dict)
 
 

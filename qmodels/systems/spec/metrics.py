@@ -8,43 +8,27 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Metric:
-    """What a name of a metric means wherever it appears.
+    """What a name of a metric means wherever it appears."""
 
-    Parameters
-    ----------
-    unit : str
-        "1" for a pure number. Times of hardware are in ns, of abstract stations in the ``time`` that
-        their laws are in.
-    meaning : str
-        In words.
-    better : {"down", "up", ""}
-        Where a designer wants it; empty where that depends.
-    """
-
+    # "1" for a pure number. Times of hardware are in ns, of abstract stations in the ``time`` that their laws
+    # are in
     unit: str
-    meaning: str
-    better: str = "down"
+    meaning: str  # In words
+    better: str = "down"  # Where a designer wants it; empty where that depends
 
 
 @dataclass(frozen=True)
 class MetricNames:
-    """The metrics of one kind of system.
+    """The metrics of one kind of system."""
 
-    Parameters
-    ----------
-    both : tuple of str
-        Names in `METRICS` that the model and the simulation give, the main one first. A metric of
-        several places (stations, processes, cache levels) is given once for each, with the place in
-        brackets: ``mean_response_time[disk]``.
-    model, simulation : tuple of str
-        What only one of the two gives.
-    sometimes : tuple of str
-        Those of both that the model knows in some cases only, and leaves out in others.
-    """
-
+    # Names in `METRICS` that the model and the simulation give, the main one first. A metric of several
+    # places (stations, processes, cache levels) is given once for each, with the place in brackets:
+    # ``mean_response_time[disk]``
     both: tuple[str, ...]
+    # model, simulation: What only one of the two gives
     model: tuple[str, ...] = ()
     simulation: tuple[str, ...] = ()
+    # Those of both that the model knows in some cases only, and leaves out in others
     sometimes: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[str]:

@@ -221,21 +221,15 @@ class JobClass:
 class ForkJoin:
     """A node where a job splits into tasks, one per branch, and waits for the last of them.
 
-    Parameters
-    ----------
-    name : str
-        Name, unique among stations and forks.
-    branches : sequence
-        Of each branch the station its task visits, or a sequence of stations in their order. The
-        tasks have the class of their job.
-
     Examples
     --------
     >>> ForkJoin(name="striped read", branches=["disk 1", ("disk 2", "decoder")]).branches
     (('disk 1',), ('disk 2', 'decoder'))
     """
 
-    name: str
+    name: str  # Name, unique among stations and forks
+    # Of each branch the station its task visits, or a sequence of stations in their order. The tasks have the
+    # class of their job
     branches: Any = field(metadata={"holds": tuple[tuple[str, ...], ...]})
 
     def __post_init__(self) -> None:

@@ -28,17 +28,13 @@ _SUM_TOLERANCE = 1e-9
 class Probabilistic:
     """One of several destinations at random.
 
-    Parameters
-    ----------
-    to : mapping of destination to probability
-        What is missing to 1 leaves the network. Kept as a tuple of (destination, probability).
-
     Examples
     --------
     >>> Probabilistic(to={"disk": 0.75}).probabilities
     ((('disk', ''), 0.75), (('leave', ''), 0.25))
     """
 
+    # What is missing to 1 leaves the network. Kept as a tuple of (destination, probability)
     to: Any = field(metadata={"holds": tuple[tuple[Destination, float], ...]})
 
     def __post_init__(self) -> None:
@@ -68,13 +64,21 @@ class Probabilistic:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cyclic:
-    """The destinations in turn, job by job.
+class _Listed:
+    to: Any = field(metadata={"holds": tuple[Destination, ...]})  # Nodes; one may stand in it several times
 
-    Parameters
-    ----------
-    to : sequence of destinations
-        One may stand in it several times.
+    def __post_init__(self) -> None:
+        keep(self, to=_several(self.to))
+
+    @property
+    def destinations(self) -> tuple[Destination, ...]:
+        """Where jobs can go."""
+        return tuple(self.to)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cyclic(_Listed):
+    """The destinations in turn, job by job.
 
     Examples
     --------
@@ -82,25 +86,10 @@ class Cyclic:
     (('a', ''), ('a', ''), ('b', ''))
     """
 
-    to: Any = field(metadata={"holds": tuple[Destination, ...]})
-
-    def __post_init__(self) -> None:
-        keep(self, to=_several(self.to))
-
-    @property
-    def destinations(self) -> tuple[Destination, ...]:
-        """Where jobs can go."""
-        return tuple(self.to)
-
 
 @dataclass(frozen=True, kw_only=True)
-class ShortestQueue:
+class ShortestQueue(_Listed):
     """The station with the fewest jobs, those in service included; at random among equals.
-
-    Parameters
-    ----------
-    to : sequence of destinations
-        Stations to choose from.
 
     Examples
     --------
@@ -108,29 +97,10 @@ class ShortestQueue:
     (('a', ''), ('b', ''))
     """
 
-    to: Any = field(metadata={"holds": tuple[Destination, ...]})
-
-    def __post_init__(self) -> None:
-        keep(self, to=_several(self.to))
-
-    @property
-    def destinations(self) -> tuple[Destination, ...]:
-        """Where jobs can go."""
-        return tuple(self.to)
-
 
 @dataclass(frozen=True, kw_only=True)
 class StateDependent:
     """A rule for each number of jobs at some station.
-
-    Parameters
-    ----------
-    station : str
-        The station that is looked at.
-    rules : sequence
-        What happens with 0, 1, 2, ... jobs there (the routed job, which has left its station, is
-        not counted), the last one for all larger numbers: a destination, or a mapping of
-        destinations to probabilities.
 
     Examples
     --------
@@ -141,7 +111,9 @@ class StateDependent:
     (('cache', ''), ('memory', ''))
     """
 
-    station: str
+    station: str  # The station that is looked at
+    # What happens with 0, 1, 2, ... jobs there (the routed job, which has left its station, is not counted),
+    # the last one for all larger numbers: a destination, or a mapping of destinations to probabilities
     rules: Any = field(metadata={"holds": tuple[Probabilistic, ...]})
 
     def __post_init__(self) -> None:

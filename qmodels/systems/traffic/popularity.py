@@ -95,21 +95,14 @@ class Zipf:
 class GeometricPopularity:
     r"""Geometric popularity: each rank is wanted ``ratio`` times as often as the one before it.
 
-    Parameters
-    ----------
-    entries : int
-        Entries of the table, at most 10 million.
-    ratio : float
-        In (0, 1]; 1 makes all entries equally popular.
-
     Examples
     --------
     >>> GeometricPopularity(entries=3, ratio=0.5).probabilities().round(4)
     array([0.5714, 0.2857, 0.1429])
     """
 
-    entries: int
-    ratio: float
+    entries: int  # Entries of the table, at most 10 million
+    ratio: float  # In (0, 1]; 1 makes all entries equally popular
 
     def __post_init__(self) -> None:
         check_parts(self, "popularity.")

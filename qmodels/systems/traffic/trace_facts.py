@@ -25,48 +25,6 @@ PART = {20: "twentieth"}[WINDOWS]
 class TraceFacts:
     r"""Packets, rate over time, bursts over time scales, sizes and gaps of a trace.
 
-    Parameters
-    ----------
-    source : str
-        Where the packets came from.
-    packets : int
-        How many.
-    duration_ns : float
-        From the first to the last. [ns]
-    packet_rate : float
-        Gaps over duration. [packets/ns]
-    mean_gbps : float
-        Packet rate times mean size. [Gb/s]
-    statistics : TraceStatistics
-        Rate window by window, and indices of dispersion over time scales.
-    steadiness : Steadiness
-        Whether windows and halves are compatible with one rate, given the spread inside them.
-    rate_error : float
-        Half of the 95 % interval of the byte rate over the rate: what a longer trace might have said.
-    slowest_ns : float
-        Time scale on which the dispersion of bytes has levelled off; infinite if it still grows at the
-        longest. [ns]
-    mean_bytes, size_scv : float
-        Mean of the sizes [bytes] and their squared coefficient of variation.
-    least_bytes, most_bytes : int
-        Smallest and largest size. [bytes]
-    size_correlation : tuple of float
-        Correlation of sizes 1, 10 and 100 packets apart; 0 where all are equal, NaN beyond the trace.
-    train, train_alone : float
-        Mean number of packets of one size in a row, and what it were if sizes did not depend on each other.
-    gap_scv : float
-        Squared coefficient of variation of the gaps (Poisson: 1).
-    gap_correlation : float
-        Correlation of a gap with the next (Poisson: 0).
-    gap_distance : float
-        Largest difference between the distribution of the gaps and the exponential of their mean.
-    equal_times : float
-        Share of packets that have the time of the one before.
-    resolution_ns : float
-        Largest power of ten of which all times are multiples, 0 below 1 ps. [ns]
-    times_ns, bytes : array
-        The packets themselves. [ns], [bytes]
-
     Notes
     -----
     With the index of dispersion of bytes :math:`I_w` at the longest scale and n packets, the relative
@@ -75,27 +33,38 @@ class TraceFacts:
     `GROWTH` times its standard error :math:`\sqrt{2 / (b - 1)}`.
     """
 
-    source: str
-    packets: int
-    duration_ns: float
-    packet_rate: float
-    mean_gbps: float
-    statistics: TraceStatistics
+    source: str  # Where the packets came from
+    packets: int  # How many
+    duration_ns: float  # From the first to the last. [ns]
+    packet_rate: float  # Gaps over duration. [packets/ns]
+    mean_gbps: float  # Packet rate times mean size. [Gb/s]
+    statistics: TraceStatistics  # Rate window by window, and indices of dispersion over time scales
+    # Whether windows and halves are compatible with one rate, given the spread inside them
     steadiness: Steadiness
+    # Half of the 95 % interval of the byte rate over the rate: what a longer trace might have said
     rate_error: float
+    # Time scale on which the dispersion of bytes has levelled off; infinite if it still grows at the longest.
+    # [ns]
     slowest_ns: float
+    # mean_bytes, size_scv: Mean of the sizes [bytes] and their squared coefficient of variation
     mean_bytes: float
     size_scv: float
+    # least_bytes, most_bytes: Smallest and largest size. [bytes]
     least_bytes: int
     most_bytes: int
+    # Correlation of sizes 1, 10 and 100 packets apart; 0 where all are equal, NaN beyond the trace
     size_correlation: tuple[float, ...]
+    # train, train_alone: Mean number of packets of one size in a row, and what it were if sizes did not
+    # depend on each other
     train: float
     train_alone: float
-    gap_scv: float
-    gap_correlation: float
+    gap_scv: float  # Squared coefficient of variation of the gaps (Poisson: 1)
+    gap_correlation: float  # Correlation of a gap with the next (Poisson: 0)
+    # Largest difference between the distribution of the gaps and the exponential of their mean
     gap_distance: float
-    equal_times: float
-    resolution_ns: float
+    equal_times: float  # Share of packets that have the time of the one before
+    resolution_ns: float  # Largest power of ten of which all times are multiples, 0 below 1 ps. [ns]
+    # times_ns, bytes: The packets themselves. [ns], [bytes]
     times_ns: FloatArray
     bytes: IntArray
 

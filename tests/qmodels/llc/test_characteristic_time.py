@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from qmodels.llc import exact_lru_hit_ratios, hit_ratios
+from qmodels.llc import hit_ratios
 from qmodels.systems.traffic.popularity import Zipf
+from tests.qmodels.llc.exact_lru import exact_lru_hit_ratios
 
 checks = settings(derandomize=True, deadline=None, max_examples=40)
 rules = st.sampled_from([("lru", 1.0), ("fifo", 1.0), ("random", 0.5), ("lru", 0.1)])

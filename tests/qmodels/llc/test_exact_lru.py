@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from qmodels.llc import exact_lru_hit_ratios
+from tests.qmodels.llc.exact_lru import exact_lru_hit_ratios
 
 
 def by_stack_orders(p: np.ndarray, capacity: int) -> np.ndarray:

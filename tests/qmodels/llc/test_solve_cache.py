@@ -9,10 +9,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from qmodels import solve
-from qmodels.llc import exact_lru_hit_ratios
 from qmodels.systems.cache.lines import slice_of
 from qmodels.systems.cache.spec import INCLUSIONS, CacheLevel, CacheSystem
 from qmodels.systems.traffic.popularity import Zipf
+from tests.qmodels.llc.exact_lru import exact_lru_hit_ratios
 from validate import simulate
 
 LINES = Zipf(entries=1500, exponent=0.8)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import tomllib
+from dataclasses import dataclass, make_dataclass
+from typing import Any
 
 import pytest
 
@@ -104,6 +106,43 @@ def test_parameters_of_a_docstring():
         "right": ("Lengths of both sides", "cm"),
         "name": ("A word ([1]_)", ""),
     }
+
+
+@dataclass(frozen=True)
+class Remarked:
+    """Parts explained where they are declared.
+
+    Parameters
+    ----------
+    name : str
+        A word.
+    """
+
+    # left, right: Lengths of both
+    # sides. [mm, cm]
+    left: float
+    right: float
+    depth: float = 1.0  # How deep. [m]
+    plain: Any = None  # type: ignore[assignment]
+    # What it is called
+    # type: in words
+    kind: str = "µ"  # fmt: skip
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        length: float = self.left  # no field
+        assert length
+
+
+def test_remarks_at_fields():
+    assert documentation(Remarked) == {
+        "left": ("Lengths of both sides", "mm"),
+        "right": ("Lengths of both sides", "cm"),
+        "depth": ("How deep", "m"),
+        "kind": ("What it is called type: in words", ""),
+        "name": ("A word", ""),
+    }
+    assert documentation(make_dataclass("Made", ["left"])) == {}
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -33,12 +33,11 @@ def interleavings(draw):
 
 @few
 @given(interleavings())
-def test_interleaving_is_inverted_and_puts_no_two_blocks_in_one_place(case):
+def test_interleaving_puts_no_two_blocks_in_one_place(case):
     geometry, plan = case
     plan.check(geometry)
     blocks = np.arange(4000)
     place = plan.locate(blocks, geometry)
-    assert np.array_equal(plan.block_at(place, geometry), blocks)
     assert len(set(zip(*(x.tolist() for x in place), strict=True))) == blocks.size
     assert place.bank.max() < geometry.channel_banks and place.channel.max() < geometry.channels
 
@@ -60,7 +59,6 @@ def test_bit_fields_in_any_order_are_bijections(order, xor):
     plan.check(geometry)
     blocks = np.arange(1 << 16)
     place = plan.locate(blocks, geometry)
-    assert np.array_equal(plan.block_at(place, geometry), blocks)
     packed = ((place.row * 16 + place.column) * 16 + place.bank) * 4 + place.channel
     assert np.unique(packed).size == blocks.size
 
@@ -119,6 +117,5 @@ def test_messages(make, message):
 
 def test_place_counts_banks_over_ranks_and_groups():
     geometry = DramGeometry(ranks=2, groups=2, banks=2)
-    place = Place(channel=0, bank=7, row=3, column=5)
-    block = Interleaved(bank_step=128).block_at(place, geometry)
-    assert Interleaved(bank_step=128).locate(block, geometry) == place
+    block = (3 * 8 + 7) * 128 + 5  # rows go round the banks: group, bank, rank
+    assert Interleaved(bank_step=128).locate(block, geometry) == Place(channel=0, bank=7, row=3, column=5)

@@ -158,7 +158,7 @@ def test_interleaving_over_one_channel_changes_nothing():
 def test_disabled_regions_are_used_part_by_part():
     traffic = interleaved(initiators=[0], channels=[1, 2], enabled=False)
     assert traffic.step_packets == 2**16
-    assert traffic.reprogrammed(enabled=True).step_packets == 1
+    assert interleaved(initiators=[0], channels=[1, 2]).step_packets == 1
     assert interleaved(initiators=[0], channels=[1, 2], addresses="random").step_packets == 0
 
 
@@ -237,8 +237,8 @@ def test_bursts_have_the_scv():
             "traffic.channels must be nodes in 0..3, got 9",
         ),
         (
-            lambda: interleaved(initiators=[0], channels=[1, 2]).reprogrammed(step_bytes=64),
-            "traffic.stride_bytes must divide the 64 bytes between changes of channel, got 128",
+            lambda: replace(interleaved(initiators=[0], channels=[1, 2]), stride_bytes=96),
+            "traffic.stride_bytes must divide the 128 bytes between changes of channel, got 96",
         ),
         (lambda: transactions(initiators=[0], channels=[0]), "traffic.channels must be other nodes .* got 0"),
         (

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from qmodels.systems.noc.topologies import (
     concentrated_mesh,
     crossbar,
-    from_edge_file,
     mesh,
     ring,
     shared_bus,
@@ -97,44 +96,3 @@ def test_toml_round_trip(make):
     again = from_toml(to_toml(chip), Topology)
     assert again == chip
     assert stable_hash(again) == stable_hash(chip)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "must have at least one link, got none"),
-        ("0 - 1\n1 2", "topology.edges must reach node 0 from node 2"),
-        ("0 - 1 x", ":1: must be 'from to .*', got '0 - 1 x'"),
-        ("0", ":1: must be 'from to"),
-        ("0 - 1 1 2 3", ":1: must be 'from to"),
-        ("0 - 1\nnode 1", ":2: must be 'from to .* 'node number role', got 'node 1'"),
-        ("0 - 1\nnode 2 memory", "node 2 must be on a link to have a role, got none"),
-        ("0 - 1\nnode 1 dram", "topology.roles must be one of initiator, memory, both, got 'dram'"),
-        ("0 - 1 -1", "topology.edge_delays must be a whole number >= 0, got -1"),
-        ("0 - 2", r"topology graph must have the nodes 0..n-1, got \['0', '2'\]"),
-    ],
-)
-def test_messages_of_edge_files(tmp_path, text, message):
-    file = tmp_path / "chip.edges"
-    file.write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=message) as error:
-        from_edge_file(file)
-    assert str(file) in str(error.value)
-    assert "\n" not in str(error.value)
-
-
-def test_edge_files_that_cannot_be_read(tmp_path):
-    with pytest.raises(ValueError, match="cannot be read: No such file"):
-        from_edge_file(tmp_path / "none")
-    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ValueError, match="not a text file"):
-        from_edge_file(tmp_path / "binary")
-
-
-def test_edge_files_one_way_and_remarks(tmp_path):
-    file = tmp_path / "chip.edges"
-    file.write_text("# a ring one way\n0 -> 1\n1, 2\n\n2 0 5\nnode 0 initiator\n", encoding="utf-8")
-    chip = from_edge_file(file)
-    assert chip.links == ((0, 1), (1, 2), (2, 0))
-    assert chip.link_delays == (0, 0, 5)
-    assert chip.roles == ("initiator", "both", "both")

@@ -1,1 +1,0 @@
-"""Exact programs over a model that is evaluated where it decides: tables, relations, cuts, a certificate."""
