@@ -167,3 +167,26 @@ C = CURVES["convex"]
 def test_bad_arguments_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("bend", [np.sqrt, np.square], ids=["concave", "convex"])
+@pytest.mark.parametrize("dear", [-1.0, 1.0], ids=["less load is dear", "more load is dear"])
+def test_a_curve_whose_domain_begins_above_zero(bend, dear, monkeypatch):
+    """Loads between 4 and 30 at a price: the program, which has not all choices to look at, against these."""
+    monkeypatch.setattr("optimize.programs.congestion.CHOICES", 0)
+    loads, prices = (
+        [1.0, 4.0, 10.0],
+        [[dear * p for p in row] for row in ([1.0, 4.0, 9.0], [0.0, 2.0, 7.0], [1.5, 2.5, 3])],
+    )
+    groups = {f"g{k}": {"load": loads, "price": price} for k, price in enumerate(prices)}
+    found = choose_congested(
+        groups, minimize="price", curves={"load": Curve(bend, 4.0, 30.0)}, tolerance=1e-6
+    )
+    every = [
+        (sum(price[k] for price, k in zip(prices, rows, strict=True)) + float(bend(load)), rows)
+        for rows in itertools.product(range(3), repeat=3)
+        if (load := sum(loads[k] for k in rows)) >= 4.0
+    ]
+    cost, best = min(every)
+    assert found.cost == pytest.approx(cost) and tuple(found.chosen.values()) == best
+    assert found.bound <= cost + 1e-9 and found.gap <= 1e-5
