@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from pathlib import Path, PurePath
 
 import pytest
+
+# Before anything imports NumPy: there is a process for each processor, and threads of linear algebra that
+# wait for one that another process has spin, which takes small matrices three times as long.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @pytest.hookimpl(optionalhook=True)

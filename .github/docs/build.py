@@ -30,6 +30,7 @@ def main() -> int:
     if options.fresh:
         shutil.rmtree(OUT, ignore_errors=True)
     builder = "linkcheck" if options.links else "html"
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # pages are read by a process for each processor
     began = time.monotonic()
     words = ["-W", "--keep-going", "-n", "-q", "-j", "auto", "-b", builder, "-d", str(OUT / "trees")]
     failed = subprocess.call([sys.executable, "-m", "sphinx", *words, str(DOCS), str(OUT / builder)])
