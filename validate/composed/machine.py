@@ -39,7 +39,7 @@ from validate.network.state import POOL_FULL, REACHED, STUCK, World
 from validate.noc.kernel import quiet
 from validate.noc.kernel import step as step_network
 from validate.noc.sources import send
-from validate.noc.state import DELIVERED, WAITING, WHEEL
+from validate.noc.state import DELIVERED, SPAN, WAITING
 from validate.noc.state import World as Network
 
 ROUNDING = 1e-6
@@ -155,7 +155,7 @@ def _rests(c: Core, n: Network) -> bool:
     """Return whether the network has nothing to carry, or is stuck for ever with what it has."""
     own = c.state[0]
     # What was sent last may not have moved yet.
-    settled = n.clock[WAITING] == 0 or own["cycle"] - own["sent"] > n.clock[WHEEL]
+    settled = n.clock[WAITING] == 0 or own["cycle"] - own["sent"] > n.clock[SPAN]
     return settled and quiet(n, own["cycle"])
 
 

@@ -28,6 +28,7 @@ from validate.dram.state import BURST, COUNT
 from validate.network.replication import BATCHES, MOST_JOBS_AT_ONCE, WARM_UP_BATCHES
 from validate.network.state import POOL_FULL, STUCK, World
 from validate.network.world import ENDLESS
+from validate.noc.meter import seen as carried
 
 HOPELESS = 4
 """Jobs that begin for each that is to end after which a replication gives up: the others pile up."""
@@ -208,7 +209,8 @@ def _carried(machine: Machine) -> list[Any]:
         return []
     c, network, channels = machine.core, machine.kernels.network, machine.kernels.channels
     bursts = channels.sums[:, :, 0, COUNT].sum(axis=1) * channels.p[:, BURST]
-    links = network.channel["flits"] * network.channel["cycles"] / c.state["ghz"][0]
+    flits, _ = carried(network, now=int(c.state["cycle"][0]))
+    links = flits * network.channel["cycles"] / c.state["ghz"][0]
     connected = links if c.routes.size > 1 else links[:0]
     behind = c.state["controlled"][0]
     served = [bursts[:behind] / c.channels["ghz"][:behind]]

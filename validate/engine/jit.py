@@ -100,7 +100,7 @@ def _cache_directory(path: Path) -> Path:
     return directory
 
 
-FORWARD = ("validate.engine.", "validate.network.")
+FORWARD = ("validate.engine.", "validate.network.", "validate.noc.")
 """Modules whose functions that make no arrays have no negative indices, see `compile_part`."""
 
 

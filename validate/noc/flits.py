@@ -6,16 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from validate.engine.jit import inlined
+from validate.engine.jit import apart, inlined
 from validate.noc.state import (
     ACTIVE,
     ARBITRATION,
     CIRCUITS,
     FCFS,
+    FLAGS,
     MASK_BITS,
     PRIORITY,
     ROUND_ROBIN,
     SCALE,
+    TAIL,
     WHEEL,
     World,
 )
@@ -35,13 +37,30 @@ def launch(world: World, i: int, flit: int, time: int) -> None:
     world.arrivals[row, place] = (i << 32) | flit
 
 
+@apart
+def scatter(world: World, i: int, p: int, first: int, time: int) -> None:
+    """Let the flits of a packet from the ``first`` on arrive in turn, as if its head did at a time."""
+    flits = world.packet[p]["flits"]
+    for k in range(first, flits):
+        launch(world, i, (p << FLAGS) | (TAIL if k == flits - 1 else 0), time + k)
+
+
 @inlined
-def return_credit(world: World, i: int, time: int) -> None:
-    """Let a slot of a virtual channel be free at a time to come."""
+def list_end(world: World, i: int, flits: int, now: int) -> None:
+    """Note when the last flit is sent of a train that is sent into a virtual channel from now on."""
+    row = (now + flits - 1) & world.clock[WHEEL]
+    place = world.ends[row, 0] + 1
+    world.ends[row, 0] = place
+    world.ends[row, place] = i
+
+
+@inlined
+def return_credits(world: World, i: int, number: int, time: int) -> None:
+    """Let slots of a virtual channel be free, one a cycle from a time to come."""
     row = time & world.clock[WHEEL]
     place = world.credits[row, 0] + 1
     world.credits[row, 0] = place
-    world.credits[row, place] = i
+    world.credits[row, place] = (number << 32) | i
 
 
 @inlined
@@ -77,7 +96,7 @@ def ask(world: World, i: int, c: int, bit: Any, p: int, now: int) -> None:
         vc[i]["rank"] = rank
 
 
-@inlined
+@apart
 def _fair_finish(world: World, hop: int, f: int, p: int) -> int:
     """Return the virtual time at which a packet would end if its flow got its share of the channel."""
     c = world.hop[hop] >> MASK_BITS

@@ -6,6 +6,9 @@ channel forward, each output takes one input (input-first separable allocation);
 first, then packets that have their virtual channel before heads, then the next in turn. While the
 following flit of a packet is there and has a credit the connection is held, unless each flit is to
 compete for it. Circuits have virtual channels of their own and pass all else, held connections too.
+
+What the flits of a packet do one after the other is simulated once for all of them where nothing can
+come between them (`validate.noc.trains`): every flit moves in the same cycle as if it were alone.
 """
 
 from __future__ import annotations
@@ -13,10 +16,23 @@ from __future__ import annotations
 import numpy as np
 
 from validate.engine.jit import inlined, lean
-from validate.noc.flits import ONE, ask, list_input
+from validate.noc.flits import ONE, ask, list_input, return_credits, scatter
 from validate.noc.sources import forget, send_flits
-from validate.noc.state import BUFFER, DELIVERED, FLAGS, HEAD, LAST_MOVE, SHIFT, WHEEL, World
+from validate.noc.state import (
+    BUFFER,
+    DELIVERED,
+    FLAGS,
+    HEAD,
+    LAST_MOVE,
+    SHIFT,
+    SPAN,
+    TAIL,
+    WHEEL,
+    WHOLE,
+    World,
+)
 from validate.noc.switch import allocate
+from validate.noc.trains import end_trains, time_of
 
 
 @lean
@@ -32,6 +48,7 @@ def step(world: World, now: int) -> None:
     _take_credits(world, now)
     send_flits(world, now)
     allocate(world, now)
+    end_trains(world, now)
 
 
 @lean
@@ -41,7 +58,7 @@ def quiet(world: World, now: int) -> bool:
     To be asked after the `step` of the cycle before: what was sent since then has not moved yet. With
     flits left (``clock[IN_NETWORK]``) it is a deadlock.
     """
-    return now - world.clock[LAST_MOVE] > world.clock[WHEEL]
+    return now - world.clock[LAST_MOVE] > world.clock[SPAN]
 
 
 @inlined
@@ -53,7 +70,7 @@ def _receive(world: World, now: int) -> None:
     if number == 0:
         return
     arrivals[row, 0] = 0
-    clock[LAST_MOVE] = now
+    clock[LAST_MOVE] = max(clock[LAST_MOVE], now)
     shift, vmask = clock[SHIFT], (1 << clock[SHIFT]) - 1
     for k in range(1, number + 1):
         word = arrivals[row, k]
@@ -63,10 +80,17 @@ def _receive(world: World, now: int) -> None:
             world.delivered[clock[DELIVERED]] = flit >> FLAGS
             clock[DELIVERED] += 1
             continue
-        channel[c]["occupancy"] -= now
-        channel[c]["stored"] += 1
         count = vc[i]["count"]
-        vc[i]["count"] = count + 1
+        number_of_flits = 1
+        if flit & WHOLE == WHOLE:
+            number_of_flits = world.packet[flit >> FLAGS]["flits"]
+            if count > 0 and number_of_flits > 1:
+                scatter(world, i, flit >> FLAGS, 1, now)
+                flit -= TAIL
+                number_of_flits = 1
+        channel[c]["occupancy"] -= time_of(number_of_flits, now)
+        channel[c]["stored"] += number_of_flits
+        vc[i]["count"] = count + number_of_flits
         if count > 0:
             place = vc[i]["front"] + count - 1
             if place >= clock[BUFFER]:
@@ -74,7 +98,10 @@ def _receive(world: World, now: int) -> None:
             world.slots[vc[i]["first_slot"] + place] = flit
         else:
             vc[i]["flit"] = flit
+            vc[i]["came"] = now
             bit = ONE << np.uint64(i & vmask)
+            if vc[i]["leaving"]:
+                continue
             if flit & HEAD:
                 ask(world, i, c, bit, flit >> FLAGS, now)
                 list_input(world, c)
@@ -92,16 +119,23 @@ def _take_credits(world: World, now: int) -> None:
     if number == 0:
         return
     credits[row, 0] = 0
-    clock[LAST_MOVE] = now
+    clock[LAST_MOVE] = max(clock[LAST_MOVE], now)
     shift, vmask = clock[SHIFT], (1 << clock[SHIFT]) - 1
     for k in range(1, number + 1):
-        i = credits[row, k]
-        vc[i]["credits"] += 1
-        if vc[i]["credits"] == 1:
-            owner = vc[i]["owner"]
-            if owner < 0:
-                channel[i >> shift]["free"] |= ONE << np.uint64(i & vmask)
-            elif vc[owner]["count"] > 0:
-                c = owner >> shift
-                channel[c]["body"] |= ONE << np.uint64(owner & vmask)
-                list_input(world, c)
+        word = credits[row, k]
+        i, returned = word & 0xFFFFFFFF, word >> 32
+        before = vc[i]["credits"]
+        if before > 0:
+            # While there is one, it does not matter when the others come: none is used before it is there.
+            vc[i]["credits"] = before + returned
+            continue
+        if returned > 1:
+            return_credits(world, i, returned - 1, now + 1)
+        vc[i]["credits"] = 1
+        owner = vc[i]["owner"]
+        if owner < 0:
+            channel[i >> shift]["free"] |= ONE << np.uint64(i & vmask)
+        elif vc[owner]["count"] > 0 and vc[owner]["leaving"] == 0:
+            c = owner >> shift
+            channel[c]["body"] |= ONE << np.uint64(owner & vmask)
+            list_input(world, c)

@@ -10,7 +10,7 @@ from qmodels.checks import FloatArray, IntArray
 from validate.engine.bins import bin_of
 from validate.engine.histogram import BINS
 from validate.engine.jit import inlined, lean
-from validate.noc.state import DELIVERED, WAITING, World
+from validate.noc.state import DELIVERED, FLAGS, SHIFT, WAITING, WHEEL, WHOLE, World
 
 SUMS = np.dtype([("packets", "i8"), ("latency", "i8"), ("queueing", "i8")])
 """Of a flow: packets delivered, sums of their latency and of its part at the source."""
@@ -51,13 +51,29 @@ def restart(meter: Meter, world: World, *, now: int) -> None:
     """Count from ``now`` on."""
     for array in (meter.sums, meter.counts, meter.flow_counts):
         array[...] = np.zeros((), dtype=array.dtype)
-    world.channel["flits"] = 0
-    world.channel["occupancy"] = -now * world.channel["stored"].astype(np.int64)
+    carried, held = seen(world, now=now)
+    world.channel["flits"] -= carried
+    world.channel["occupancy"] -= held
 
 
-def occupancy(world: World, *, now: int) -> IntArray:
-    """Return for each channel the sum of the cycles flits have spent in the buffers it leads to."""
-    return np.asarray(world.channel["occupancy"] + now * world.channel["stored"].astype(np.int64))
+def seen(world: World, *, now: int) -> tuple[IntArray, IntArray]:
+    """Return the flits each channel has carried before a cycle, and their cycles in the buffer behind it."""
+    channel, vc, shift, wheel = world.channel, world.vc, world.clock[SHIFT], world.clock[WHEEL]
+    flits, held = channel["flits"].copy(), channel["occupancy"] + np.int64(now) * channel["stored"]
+    # Trains were counted when their heads moved: what is still to come is taken off.
+    rows, places = np.nonzero(np.arange(world.ends[:, 0].max()) < world.ends[:, :1])
+    out = world.ends[rows, places + 1]
+    left = 1 + ((rows - now) & wheel)
+    np.subtract.at(flits, out >> shift, left)
+    out, left = out[vc["owner"][out] >= 0], left[vc["owner"][out] >= 0]
+    ins = vc["owner"][out] >> shift
+    np.subtract.at(held, ins, left * (left - 1) // 2)
+    late = np.maximum(0, left - 1 - vc["waited"][out])
+    np.add.at(held, ins, late * (late + 1) // 2)
+    fronts = np.flatnonzero((vc["count"] > 0) & (vc["flit"] & WHOLE == WHOLE))
+    late = np.maximum(0, vc["came"][fronts] - 1 - now + world.packet["flits"][vc["flit"][fronts] >> FLAGS])
+    np.add.at(held, fronts >> shift, late * (late + 1) // 2)
+    return flits, held
 
 
 def flow_quantiles(counts: IntArray, probability: float) -> FloatArray:

@@ -12,7 +12,7 @@ from qmodels.systems.noc.memory import Transactions
 from qmodels.systems.noc.spec import Noc
 from validate.campaigns.experiment import Job
 from validate.noc.kernel import quiet, step
-from validate.noc.meter import Meter, new_meter, occupancy, restart
+from validate.noc.meter import Meter, new_meter, restart, seen
 from validate.noc.open_traffic import FULL, STUCK, run_open
 from validate.noc.state import CLOSED, IN_NETWORK, NOW, World, grown, new_world
 from validate.noc.traffic import closed_traffic, open_traffic
@@ -124,13 +124,12 @@ def _result(
     world: World, meter: Meter, lags: IntArray, transactions: IntArray, cycles: int, ended: int
 ) -> Run:
     now = int(world.clock[NOW])
-    channels = np.stack([world.channel["flits"], occupancy(world, now=now)])
     return Run(
         cycles=cycles,
         sums=np.stack([meter.sums[name] for name in ("packets", "latency", "queueing")]),
         latencies=_sparse(meter.counts),
         flow_latencies=_sparse(meter.flow_counts.ravel()),
-        channels=channels,
+        channels=np.stack(seen(world, now=now)),
         series=meter.series,
         lags=lags,
         transactions=transactions,

@@ -6,7 +6,7 @@ import numpy as np
 from numba.cpython.unsafe.numbers import trailing_zeros
 
 from validate.engine.jit import inlined, lean
-from validate.noc.flits import NONE, ONE, launch
+from validate.noc.flits import NONE, ONE, launch, list_end
 from validate.noc.state import (
     CLOSED,
     FLAGS,
@@ -19,6 +19,7 @@ from validate.noc.state import (
     SENDING,
     SHIFT,
     TAIL,
+    TRAIN,
     VCS,
     WAITING,
     World,
@@ -100,9 +101,9 @@ def send_flits(world: World, now: int) -> None:
                 chosen = q
                 node[n]["current"] = q
         if chosen >= 0:
-            _send_flit(world, n, chosen, c, now)
-            if node[n]["waiting"] == 0:
-                node[n]["listed"] = 0
+            train = _send_flit(world, n, chosen, c, now)
+            if train or node[n]["waiting"] == 0:
+                node[n]["listed"] = train
                 clock[SENDING] -= 1
                 k -= 1
                 world.lists[1, k] = world.lists[1, clock[SENDING]]
@@ -129,32 +130,59 @@ def _has_room(world: World, n: int, q: int) -> bool:
 
 
 @inlined
-def _send_flit(world: World, n: int, q: int, c: int, now: int) -> None:
+def _send_flit(world: World, n: int, q: int, c: int, now: int) -> bool:
+    """Let the next flit of a source queue enter; return whether the whole packet does, as a train."""
     channel, vc, queue, packet, clock = world.channel, world.vc, world.queue, world.packet, world.clock
     i = queue[q]["vc"]
     p = queue[q]["first"]
     sent = queue[q]["sent"]
+    flits = packet[p]["flits"]
     flit = p << FLAGS
+    number = 1
     if sent == 0:
         flit |= HEAD
         packet[p]["injected"] = now
+        if 1 < flits <= min(clock[TRAIN], vc[i]["credits"]) and channel[c]["cycles"] == 1:
+            flit |= TAIL
+            number = flits
+            vc[i]["waited"] = q
+            list_end(world, i, flits, now)
     sent += 1
-    if sent == packet[p]["flits"]:
+    if sent == flits:
         flit |= TAIL
-        queue[q]["first"] = packet[p]["following"]
-        queue[q]["sent"] = 0
-        queue[q]["vc"] = -1
-        if world.node[n]["current"] == q:
-            world.node[n]["current"] = -1
-        world.node[n]["waiting"] -= 1
-        clock[WAITING] -= 1
+        end_packet(world, n, q)
     else:
         queue[q]["sent"] = sent
-    clock[IN_NETWORK] += 1
-    clock[LAST_MOVE] = now
-    vc[i]["credits"] -= 1
+    clock[IN_NETWORK] += number
+    clock[LAST_MOVE] = max(clock[LAST_MOVE], now + number - 1)
+    vc[i]["credits"] -= number
     if vc[i]["credits"] == 0:
         channel[c]["free"] &= ~(ONE << np.uint64(i & ((1 << clock[SHIFT]) - 1)))
-    channel[c]["flits"] += 1
+    channel[c]["flits"] += number
     channel[c]["busy_until"] = now + channel[c]["cycles"]
     launch(world, i, flit, now + channel[c]["delay"])
+    return number > 1
+
+
+@inlined
+def end_packet(world: World, n: int, q: int) -> None:
+    """Go on with the next packet of a source queue."""
+    queue, node = world.queue, world.node
+    queue[q]["first"] = world.packet[queue[q]["first"]]["following"]
+    queue[q]["sent"] = 0
+    queue[q]["vc"] = -1
+    if node[n]["current"] == q:
+        node[n]["current"] = -1
+    node[n]["waiting"] -= 1
+    world.clock[WAITING] -= 1
+
+
+@inlined
+def end_source_train(world: World, q: int) -> None:
+    """Let a source go on after a train."""
+    n = world.queue[q]["node"]
+    end_packet(world, n, q)
+    world.node[n]["listed"] = world.node[n]["waiting"] > 0
+    if world.node[n]["listed"]:
+        world.lists[1, world.clock[SENDING]] = n
+        world.clock[SENDING] += 1

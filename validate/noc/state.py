@@ -53,15 +53,18 @@ buffers. A record is two cache lines.
 VC = np.dtype(
     [
         ("rank", "i8"),
+        ("came", "i8"),
         ("flit", "i4"),
         ("owner", "i4"),
         ("out", "i4"),
         ("out_vc", "i4"),
         ("first_slot", "i4"),
+        ("waited", "i4"),
         ("front", "i2"),
         ("count", "i2"),
         ("credits", "i2"),
         ("allowed", "i2"),
+        ("leaving", "i2"),
     ],
     align=True,
 )
@@ -71,6 +74,11 @@ Downstream ``count`` flits, the first in ``flit`` and those behind it in a ring 
 what the front packet asks for: the output channel, the place in ``masks`` of the virtual channels it
 may take there, its rank among rivals (lowest first), and the one it has. Upstream the free slots
 (``credits``) and the virtual channel whose packet is being sent into this one (``owner``).
+
+A packet whose flits follow one another, one a cycle, with nobody to come between them, is a *train*:
+its flits are counted where its head is, when the head is there. ``came`` is when the head of the train in
+front came, ``leaving`` says that a train is under way from here; ``waited`` how long the one that is being
+sent into this one did, or which source queue it comes from.
 """
 
 PACKET = np.dtype(
@@ -114,8 +122,8 @@ NODE = np.dtype(
 )
 """A source: its channel, its queues (those of circuits first), the one whose packet is being sent."""
 
-HEAD, TAIL, FLAGS = 1, 2, 2
-"""Flags of a flit below the number of its packet."""
+HEAD, TAIL, WHOLE, FLAGS = 1, 2, 3, 2
+"""Flags of a flit below the number of its packet. With both it is a whole packet: one flit, or a train."""
 
 (
     SHIFT,
@@ -135,15 +143,22 @@ HEAD, TAIL, FLAGS = 1, 2, 2
     NOW,
     CIRCUITS,
     HOLDS,
+    SPAN,
+    TRAIN,
     CLOCK_SIZE,
-) = range(18)
-"""Places in ``clock``; IN_NETWORK counts flits, WAITING packets at the sources."""
+) = range(20)
+"""Places in ``clock``; IN_NETWORK counts flits, WAITING packets at the sources.
+
+SPAN: cycles after which what moved last has had all its effect; TRAIN: flits of the longest train.
+"""
 
 ROUND_ROBIN, FCFS, PRIORITY, WEIGHTED = range(4)
 ARBITRATIONS = ("round_robin", "fcfs", "priority", "weighted")
 PRIORITIES = 8
 NO_KEY = 1 << 62
 """Of an output that nobody asks for."""
+LONGEST_TRAIN = 64
+"""The wheels of time are so much longer."""
 SCALE = 256
 """Ticks of fair-share time per flit of weight 1."""
 
@@ -154,9 +169,10 @@ class World(NamedTuple):
     ``hop`` has the paths: for each channel its number and its place in ``masks``, the sets of virtual
     channels. ``finish`` says for each when the flow's last packet ends in fair shares, where they are
     used. ``slots`` holds the rings of flits, ``arrivals`` and ``credits`` a row per cycle modulo their
-    number of rows: how many, then who; ``lists`` the inputs with something to send, the sources
-    with something to send, the outputs asked for in this cycle and the connections given up in it;
-    ``delivered`` the packets of the cycle.
+    number of rows: how many, then who (credits: and how many in a row, one a cycle); ``ends`` the virtual
+    channels into which the last flit of a train is sent then; ``lists`` the inputs with something to
+    send, the sources with something to send, the outputs asked for in this cycle and the connections
+    given up in it; ``delivered`` the packets of the cycle.
     """
 
     channel: Any
@@ -172,6 +188,7 @@ class World(NamedTuple):
     node: Any
     arrivals: Any
     credits: Any
+    ends: Any
     lists: Any
     delivered: Any
     clock: Any
@@ -221,13 +238,16 @@ def new_world(
     flow, service, queue, node = _sources(table, circuit_of, arbitration)
     hop, masks = _hops(table, circuit_of, virtual_channels)
     longest = int(np.max(channel["delay"] + channel["credit_delay"] + channel["cycles"])) + 1
-    rows = _power_of_two(longest + 1)
+    # Ranks may let another packet come between the flits of one, and so may circuits.
+    train = min(buffer_flits, LONGEST_TRAIN) if arbitration == "round_robin" and circuits == 0 else 1
+    rows = _power_of_two(longest + train)
     clock = np.zeros(CLOCK_SIZE, dtype=np.int64)
     clock[SHIFT], clock[WHEEL] = stride.bit_length() - 1, rows - 1
     clock[VCS], clock[BUFFER] = virtual_channels, buffer_flits
     clock[ARBITRATION] = ARBITRATIONS.index(arbitration)
     clock[FREE_PACKET], clock[CIRCUITS] = -1, circuits
     clock[HOLDS] = hold_switch_for_packet
+    clock[SPAN], clock[TRAIN] = longest, train
     clock[LAST_MOVE] = -rows
     world = World(
         channel=channel,
@@ -242,7 +262,8 @@ def new_world(
         queue=queue,
         node=node,
         arrivals=np.zeros((rows, count + 1), dtype=np.int64),
-        credits=np.zeros((rows, count + 1), dtype=np.int32),
+        credits=np.zeros((rows, count + 1), dtype=np.int64),
+        ends=np.zeros((rows, count + 1), dtype=np.int32),
         lists=np.zeros((4, count), dtype=np.int32),
         delivered=np.zeros(count, dtype=np.int32),
         clock=clock,

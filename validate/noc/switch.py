@@ -8,7 +8,7 @@ import numpy as np
 from numba.cpython.unsafe.numbers import trailing_zeros
 
 from validate.engine.jit import inlined
-from validate.noc.flits import CIRCUIT_RANK, NONE, ONE, ask, launch, return_credit
+from validate.noc.flits import CIRCUIT_RANK, NONE, ONE, ask, launch, return_credits
 from validate.noc.state import (
     ACTIVE,
     ARBITRATION,
@@ -24,6 +24,7 @@ from validate.noc.state import (
     WEIGHTED,
     World,
 )
+from validate.noc.trains import begin_train
 
 _HELD = -1
 _RANK = 1 << 20
@@ -66,9 +67,10 @@ def allocate(world: World, now: int) -> None:
     for k in range(asked):
         o = lists[2, k]
         i = channel[o]["winner"]
-        _move(world, i, o, now)
-        channel[o]["key"] = NO_KEY
         c = i >> shift
+        if not _move(world, i, o, now):
+            continue
+        channel[o]["key"] = NO_KEY
         if (channel[c]["body"] | channel[c]["head"]) != NONE or channel[c]["held_vc"] >= 0:
             lists[0, clock[ACTIVE]] = c
             clock[ACTIVE] += 1
@@ -147,20 +149,22 @@ def _turn(world: World, c: int, bit: int, o: int) -> int:
 
 
 @inlined
-def _move(world: World, i: int, o: int, now: int) -> None:
-    """Send the front flit of a virtual channel over an output that it won."""
+def _move(world: World, i: int, o: int, now: int) -> bool:
+    """Send the front flit of a virtual channel over an output that it won; False if its packet is a train."""
     channel, vc, clock = world.channel, world.vc, world.clock
     shift = clock[SHIFT]
     vmask = (1 << shift) - 1
     c = i >> shift
     bit = ONE << np.uint64(i & vmask)
-    flit, count = vc[i]["flit"], vc[i]["count"] - 1
-    if flit & HEAD:
+    if vc[i]["flit"] & HEAD:
         free = channel[o]["free"] & world.masks[vc[i]["allowed"]]
         from_next = free >> np.uint64(channel[o]["next_free"]) << np.uint64(channel[o]["next_free"])
         chosen = trailing_zeros(from_next if from_next != NONE else free)
         channel[o]["next_free"] = chosen + 1
         j = (o << shift) + chosen
+        if begin_train(world, i, j, now):
+            return False
+        flit = vc[i]["flit"]
         world.packet[flit >> FLAGS]["hop"] += 1
         if clock[ARBITRATION] == WEIGHTED:
             channel[o]["fair_time"] = vc[i]["rank"]
@@ -170,7 +174,8 @@ def _move(world: World, i: int, o: int, now: int) -> None:
             vc[j]["owner"] = i
             channel[o]["free"] &= ~(ONE << np.uint64(chosen))
     else:
-        j = vc[i]["out_vc"]
+        flit, j = vc[i]["flit"], vc[i]["out_vc"]
+    count = vc[i]["count"] - 1
     credits = vc[j]["credits"] - 1
     vc[j]["credits"] = credits
     vc[i]["count"] = count
@@ -204,16 +209,17 @@ def _move(world: World, i: int, o: int, now: int) -> None:
     elif held and not hold:
         channel[c]["held_vc"] = -1
         channel[o]["held_by"] = -1
-    clock[LAST_MOVE] = now
+    clock[LAST_MOVE] = max(clock[LAST_MOVE], now)
     channel[o]["flits"] += 1
     channel[o]["busy_until"] = now + channel[o]["cycles"]
     channel[c]["occupancy"] += now
     channel[c]["stored"] -= 1
-    return_credit(world, i, now + channel[c]["credit_delay"])
+    return_credits(world, i, 1, now + channel[c]["credit_delay"])
     arrival = now + channel[o]["delay"]
     if channel[o]["sink"]:
         clock[IN_NETWORK] -= 1
-        return_credit(world, j, arrival + channel[o]["credit_delay"])
+        return_credits(world, j, 1, arrival + channel[o]["credit_delay"])
         if flit & TAIL == 0:
-            return
+            return True
     launch(world, j, flit, arrival)
+    return True

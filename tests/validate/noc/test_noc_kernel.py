@@ -14,6 +14,7 @@ from qmodels.systems.noc.router import Router
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topologies import crossbar, from_graph, mesh, ring, spidergon, torus
 from validate.noc.kernel import quiet, step
+from validate.noc.meter import seen
 from validate.noc.replication import build_world
 from validate.noc.sources import send
 from validate.noc.state import (
@@ -25,7 +26,9 @@ from validate.noc.state import (
     LAST_MOVE,
     SHIFT,
     TAIL,
+    TRAIN,
     WAITING,
+    WHOLE,
     grown,
     new_world,
 )
@@ -91,23 +94,29 @@ def check_invariants(world):
     size = int(world.clock[BUFFER])
     on_wires = np.zeros(world.vc.size, dtype=int)
     for row in world.arrivals:
-        np.add.at(on_wires, row[1 : row[0] + 1] >> 32, 1)
+        for word in row[1 : row[0] + 1]:
+            on_wires[word >> 32] += flits_of(world, word & 0xFFFFFFFF)
     for row in world.credits:
-        np.add.at(on_wires, row[1 : row[0] + 1], 1)
+        np.add.at(on_wires, row[1 : row[0] + 1] & 0xFFFFFFFF, row[1 : row[0] + 1] >> 32)
     sink = world.channel["sink"][np.arange(world.vc.size) >> world.clock[SHIFT]].astype(bool)
     total = world.vc["credits"] + world.vc["count"] + on_wires
     # A sink's credit is on its way back from the moment its flit is sent, and of flits only tails are.
     assert np.all(total[~sink] == size)
     assert np.all(world.vc["credits"] >= 0)
     for vc in world.vc[world.vc["count"] > 1]:
-        places = vc["first_slot"] + (vc["front"] + np.arange(vc["count"] - 1)) % size
-        flits = [vc["flit"], *world.slots[places]]
+        behind = np.arange(flits_of(world, vc["flit"]) - 1, vc["count"] - 1)
+        flits = [vc["flit"], *world.slots[vc["first_slot"] + (vc["front"] + behind) % size]]
         for one, following in zip(flits[:-1], flits[1:], strict=True):
             if one & TAIL:
                 assert following & HEAD
             else:
                 assert not following & HEAD
                 assert following >> FLAGS == one >> FLAGS
+
+
+def flits_of(world, flit):
+    """Return how many flits one stands for: a whole packet comes as one."""
+    return int(world.packet[flit >> FLAGS]["flits"]) if flit & WHOLE == WHOLE else 1
 
 
 def zero_load(table, flow, flits, pipeline=3):
@@ -126,6 +135,33 @@ def test_no_flit_is_lost_or_doubled_and_credits_are_conserved(noc, packets):
     assert np.all(world.vc["owner"] == -1)
     assert np.all(world.channel["held_vc"] == -1)
     assert np.all(world.channel["stored"] == 0)
+
+
+@EXAMPLES
+@given(networks(), loads())
+def test_trains_are_nothing_but_their_flits(noc, packets):
+    noc = replace(noc, router=replace(noc.router, arbitration="round_robin"))
+    together, single = worlds = [new(noc), new(noc)]
+    assert together.clock[TRAIN] == noc.router.buffer_flits
+    single.clock[TRAIN] = 1
+    last = packets[-1][0]
+    now = 0
+    while now <= last or not all(quiet(world, now) for world in worlds):
+        for tag, (time, flow, flits) in enumerate(packets):
+            if time == now:
+                assert min(send(world, flow, flits, tag, now) for world in worlds) >= 0
+        for world in worlds:
+            step(world, now)
+        now += 1
+        tags = [sorted(w.packet["tag"][w.delivered[: w.clock[DELIVERED]]].tolist()) for w in worlds]
+        assert tags[0] == tags[1]
+        assert together.clock[WAITING] == single.clock[WAITING]
+        np.testing.assert_array_equal(seen(together, now=now), seen(single, now=now))
+    assert together.clock[IN_NETWORK] == single.clock[IN_NETWORK] == 0
+    for field in ("credits", "count", "owner", "leaving"):
+        assert np.array_equal(together.vc[field], single.vc[field])
+    for field in ("free", "held_vc", "held_by", "key", "next_in", "next_out", "next_vc", "next_free"):
+        assert np.array_equal(together.channel[field], single.channel[field])
 
 
 @EXAMPLES
