@@ -31,9 +31,7 @@ def test_followed_packets_of_many_designs_do_not_pile_up(monkeypatch) -> None:
     monkeypatch.setattr(run, "most", 200_000)
     spec = qm.PacketProcessor()
     load = replace(spec.workload, offered_gbps=np.linspace(1.0, 60.0, 16))
-    answer = qm.solve(replace(spec, workload=load))
+    tail = qm.solve(replace(spec, workload=load)).packet_latency_p99
     assert run.bytes <= 200_000 and 1 < len(run.kept) < 16
     monkeypatch.setattr(run, "most", 100_000_000)
-    np.testing.assert_array_equal(
-        answer.packet_latency, qm.solve(replace(spec, workload=load)).packet_latency
-    )
+    np.testing.assert_array_equal(tail, qm.solve(replace(spec, workload=load)).packet_latency_p99)
