@@ -174,7 +174,7 @@ def look_up(
     engine[INJECT, g] = max(engine[INJECT, g], begin) + z[REQUEST]
     crossing = one_more(line, inner[g, c], engine[INJECT, g], z[REQUEST])
     channel[TO_CHANNEL, c] = max(channel[TO_CHANNEL, c], crossing) + z[REQUEST]
-    _, end, _ = read_at(z, c, places[3], np.nan, channel[TO_CHANNEL, c], 1, channel, bank)
+    _, end, _ = read_at(z, c, places[3], -1.0, channel[TO_CHANNEL, c], 1, channel, bank)
     channel[FROM_CHANNEL, c] = max(channel[FROM_CHANNEL, c], end) + z[SEGMENT]
     ejecting = max(engine[EJECT, g], channel[FROM_CHANNEL, c])
     engine[EJECT, g] = ejecting + z[SEGMENT]

@@ -214,14 +214,3 @@ def test_reads_share_the_bus_with_the_banks_at_which_writes_stand() -> None:
         channel[r.ALL] = 5.0 + writes
         one, _, _ = r.read_at(z, 0, 0, 7.0, 5.0, 1, channel, bank)
         assert_allclose(one - 5.1, wait)
-
-
-def test_lookups_at_a_bank_each_open_a_row() -> None:
-    z = np.zeros(len(FAST))
-    for at, value in (FAST | {r.BURST: 1.0, r.OPENING: 5.0}).items():
-        z[at] = value
-    bank, waits = np.zeros((2, 1, 1)), []
-    rest = np.array([[-1]]), np.zeros((2, 1)), np.zeros((4, 1)), bank, np.zeros((2, 1))
-    for _ in range(3):
-        waits.append(r.look_up(z, 0.0, np.zeros(4, dtype=int), *rest))
-    assert_allclose(waits, [0.0, 6.0, 12.0], atol=1e-4)
