@@ -68,7 +68,7 @@ def classes() -> list[type[Any]]:
         for one in vars(importlib.import_module(module.name)).values():
             if inspect.isclass(one) and dataclasses.is_dataclass(one) and one.__module__ == module.name:
                 name = f"{module.name}.{one.__name__}"
-                if not any(word in name for word in OF_NO_USER):
+                if not one.__name__.startswith("_") and not any(word in name for word in OF_NO_USER):
                     found.append(one)
     return found
 

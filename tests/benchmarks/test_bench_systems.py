@@ -13,7 +13,8 @@ from qmodels.systems.spec.text.toml import spec_from_toml
 def forget():
     gc.unfreeze()  # what is frozen is not among them
     for one in gc.get_objects():
-        if isinstance(one, _lru_cache_wrapper) and (one.__module__ or "").startswith("qmodels"):
+        # Its type, not its class: a weak proxy asks what is gone.
+        if type(one) is _lru_cache_wrapper and (one.__module__ or "").startswith("qmodels"):
             one.cache_clear()
 
 

@@ -14,7 +14,8 @@ from qmodels.systems.noc.memory import interleaved
 from qmodels.systems.noc.patterns import Pattern, RateMatrix, transpose, uniform
 from qmodels.systems.noc.router import PacketClass, QosRule, Router
 from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import crossbar, from_graph, mesh, ring, spidergon, torus
+from qmodels.systems.noc.topologies import crossbar, mesh, ring, spidergon, torus
+from qmodels.systems.noc.topology import from_graph
 from validate import simulate
 
 NETS = {

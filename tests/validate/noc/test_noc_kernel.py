@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from qmodels.systems.noc.patterns import uniform
 from qmodels.systems.noc.router import Router
 from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import crossbar, from_graph, mesh, ring, spidergon, torus
+from qmodels.systems.noc.topologies import crossbar, mesh, ring, spidergon, torus
+from qmodels.systems.noc.topology import from_graph
 from validate.noc.kernel import quiet, step
 from validate.noc.meter import seen
 from validate.noc.replication import build_world
