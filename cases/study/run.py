@@ -11,6 +11,7 @@ import numpy as np
 
 from cases.study.analysis import Analysis, analyse
 from cases.study.check import Runs, check
+from cases.study.compiling import compiled_aside
 from cases.study.deciding import decide_case
 from cases.study.goals import chosen_space, goals_of
 from cases.study.packet_processor import default_space
@@ -73,11 +74,16 @@ def explore_case(
         to_toml(spec)  # refuses a trace that is in no file before any work is done
         spaces[name] = default_space(spec, given) if choices is None else chosen_space(spec, choices)
     wanted = goals_of(next(iter(specs.values())), goals)
+    space = next(iter(spaces.values()))
+    one = space.first() if simulate else None
+    compiler = None if one is None else compiled_aside(space.spec(one))
     analyses: list[Analysis] = []
     for name, space in spaces.items():
         if progress:
             progress("designs solved", len(analyses), len(spaces))
         analyses.append(analyse(name, space, wanted))
+    if compiler:
+        compiler.wait()
     parts: list[Part] = []
     simulated = _Simulated(runs=runs, store=store, points=points, enough=enough, progress=progress)
     for analysis in analyses:

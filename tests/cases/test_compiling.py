@@ -1,0 +1,45 @@
+"""The simulation is compiled aside when it is not on the disk, and a failure there is nobody's."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cases.study import compiling
+from cases.study.packet_processor import default_processor
+from validate.engine import jit
+
+COPY = "import sys; open({to!r}, 'wb').write(sys.stdin.buffer.read())"
+
+
+def test_the_spec_reaches_the_process_unless_the_kernels_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jit, "PLACE", tmp_path)
+    monkeypatch.setattr(compiling, "CODE", COPY.format(to=str(tmp_path / "spec")))
+    spec = default_processor()
+    process = compiling.compiled_aside(spec)
+    assert process is not None and process.wait() == 0
+    assert pickle.loads((tmp_path / "spec").read_bytes()) == spec
+    kept = tmp_path / jit.cache_name(jit.PACKAGE / "composed" / "machine.py") / "of-a-path"
+    kept.mkdir(parents=True)
+    (kept / "machine.run.nbc").touch()
+    assert compiling.compiled_aside(spec) is None
+
+
+def test_a_process_that_cannot_start_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit, "PLACE", tmp_path)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing"))
+    assert compiling.compiled_aside(default_processor()) is None
+
+
+@pytest.mark.slow
+def test_afterwards_the_kernels_are_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit, "PLACE", tmp_path)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    process: Any = compiling.compiled_aside(default_processor())
+    assert process.wait() == 0 and compiling.compiled_aside(default_processor()) is None
