@@ -156,8 +156,10 @@ def place(w: World, c: Core, b: BlockPools, j: int) -> None:
     i = c.code[strand["at"] - 1]
     p = c.parts[i["part"]]
     if i["at"] == AS_ALLOCATED:
-        block = strand["own"] if i["size"] == OWN_BLOCK else c.strands[strand["root"]]["first_block"]
-        for _ in range(strand["number"] if i["size"] == 1 else 0):
+        job = c.strands[strand["root"]]
+        block = strand["own"] if i["size"] == OWN_BLOCK else job["first_block"]
+        # Behind a job's last block there is none, or one of others: more accesses go round its own.
+        for _ in range(strand["number"] % max(job["blocks"], 1) if i["size"] == 1 else 0):
             block = b.blocks[block]["next"]
         _find(c, b, j, p["member"], block)
     else:

@@ -67,6 +67,40 @@ def test_blocks_of_a_job_are_written_and_read_in_their_order(simulated):
     assert least <= result.latency_parts["dram"].best < 3 * least
 
 
+READ, WRITE = Read("dram", 3, "allocated"), Write("dram", 3, "allocated")
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        (Allocate("list"), READ, Free("list")),
+        (Allocate("list"), WRITE, Free("list")),
+        (Allocate("list"), Free("list", steps=(READ,))),
+        (Allocate("list", steps=(WRITE,)), Free("list")),
+    ],
+)
+def test_more_accesses_than_a_job_has_blocks_are_to_its_own(simulated, program):
+    result = simulated(System(parts={"list": LIST, "dram": QUIET}, flows=lone(*program)), replications=2)
+    t = QUIET.timing
+    first, again = t.t_rcd + t.cl + t.burst, t.t_rc
+    if any(WRITE in (step, *getattr(step, "steps", ())) for step in program):
+        first = t.t_rcd + t.cwl + t.burst
+        again = first + t.t_wr + t.t_rp
+    # One bank has all three, one after the other; a bank of its own, or of other jobs, would be at once.
+    own = result["visit_latency[dram]"]
+    assert own.best == pytest.approx((first + again) / t.clock_ghz, rel=1e-9)
+
+
+def test_several_writes_to_a_block_that_is_taken_leave_the_score_of_its_bank():
+    program = (Allocate("list", 2, steps=(WRITE,)), Hold(Exponential(mean=50.0)), Free("list"))
+    flow = Flow(arrivals=Poisson(), rate=0.002, program=program)
+    parts = {"list": FreeList(segments=64), "dram": QUIET}
+    machine, _ = advance(new_machine(System(parts=parts, flows=flow), seed=1, replication=0), ended=1000)
+    core, pools = machine.core, machine.kernels.blocks
+    assert pools.banks["unfinished"].sum() == core.parts["number"][1] == (core.strands["issued"] > 0).sum()
+    assert pools.lists["length"].sum() + core.strands["blocks"].sum() == 64
+
+
 def test_a_job_that_finds_too_few_blocks_is_lost(simulated):
     few = FreeList(segments=3, enqueue_packet_accesses=0, enqueue_accesses=0, clock_ghz=1e6,
                    dequeue_packet_accesses=0, dequeue_accesses=0)  # fmt: skip

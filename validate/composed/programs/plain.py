@@ -118,12 +118,12 @@ def _access(code: Code, step: Read | Write, depth: int) -> None:
         stream=code.sources.stream(f"blocks {code.flow} {step.part}"),
         resume=code.sequence(step.part) if step.addresses == "sequential" else 0,
     )
+    own = int(state.OWN_BLOCK) if code.owns and step.addresses == "allocated" else 0
     if step.blocks == 1:
-        own = code.owns and step.addresses == "allocated"
-        _block(code, step, depth, which=int(state.OWN_BLOCK) if own else 0)
+        _block(code, step, depth, which=own)
     else:
         split = code.split(step.blocks, column=state.PART_TIME)
-        _block(code, step, depth, which=1)
+        _block(code, step, depth, which=own or 1)
         code.put(state.JOIN)
         split["resume"] = code.here
 
