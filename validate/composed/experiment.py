@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from qmodels import checks
-from qmodels.systems.composed.steps import SEGMENTS, Allocate, Each, Repeat, all_steps, inner_steps
+from qmodels.systems.composed.steps import (
+    SEGMENTS,
+    Allocate,
+    Each,
+    Fork,
+    Free,
+    Repeat,
+    all_steps,
+    inner_steps,
+    step_name,
+)
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import INF, Station
 from validate.campaigns.experiment import Experiment
@@ -92,6 +102,12 @@ class SystemExperiment(Experiment):
                     f"flow {flow.name!r}: program must allocate from one free list to be simulated, "
                     f"got {', '.join(sorted(lists))}"
                 )
+            for step in all_steps(flow.program):
+                if _free_at_once(step) > 1:
+                    raise ValueError(
+                        f"flow {flow.name!r}: program must give blocks back in one branch at most to be "
+                        f"simulated, which gives back all of the job's, got {step_name(step)!r}"
+                    )
 
     def summarize(
         self, runs: Sequence[tuple[SystemJob, Run]], *, replications: int, seconds: float
@@ -105,6 +121,13 @@ class SystemExperiment(Experiment):
             confidence=self.confidence,
             seconds=seconds,
         )
+
+
+def _free_at_once(step: Any) -> int:
+    """Return the branches of a fork, or at least two of an each, that give blocks back."""
+    times = 2 if isinstance(step, Each) and step.count != 1 else 1
+    inside = inner_steps(step) if isinstance(step, Each | Fork) else ()
+    return times * sum(any(isinstance(inner, Free) for inner in all_steps(steps)) for steps in inside)
 
 
 def _steps(flow: Any, program: tuple[Any, ...]) -> int:

@@ -238,7 +238,7 @@ def post(w: World, c: Core, n: Network, d: Channels, h: Hierarchies, b: BlockPoo
         elif kind == OPERATION:
             operate(w, c, b, j)
         elif kind == GIVING_BACK:
-            give_all_back(c, b, j)
+            give_all_back(c, b, strand["root"])
             go_on(w, c, j)
         elif strand["channel"] >= own["controlled"]:
             join_bank(w, c, j)

@@ -21,9 +21,9 @@ from qmodels.systems.laws.times import Law
 from qmodels.systems.spec.nested import spec_word
 
 ADDRESSES = ("random", "sequential", "allocated", "looked-up")
-"""Which blocks an access is to: any, the next of the flow's own stream, those the job has allocated (more than
-it has go round them again; in the steps of `Allocate` and `Free` all are to the one they are done for), or that
-of the line the job last looked for, which has a row of its own in a bank that the line decides."""
+"""Which blocks an access is to: any, the next of the flow's own stream, those the job has allocated (more
+than it has go round them again; in the steps of `Allocate` and `Free` all are to the one they are done for),
+or that of the line the job last looked for, which has a row of its own in a bank that the line decides."""
 
 DEEPEST = 32
 """How deep steps may be in one another."""

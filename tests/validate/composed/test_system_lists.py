@@ -7,7 +7,7 @@ import pytest
 
 from qmodels import queues
 from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.steps import Allocate, Fork, Free, Hold, Read, Visit, Write
+from qmodels.systems.composed.steps import Allocate, Each, Fork, Free, Hold, Read, Visit, Write
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.times import Deterministic, Exponential
 from qmodels.systems.memory.dram_system import dram
@@ -213,6 +213,19 @@ def test_several_memories_or_lists_are_refused(simulated):
     flows = (Flow(name="one", population=1, program=two), rest)
     with pytest.raises(ValueError, match="must allocate from one free list to be simulated, got list, other"):
         simulated(System(parts=parts, flows=flows))
+
+
+def test_blocks_of_a_job_given_back_by_several_branches_are_refused(simulated):
+    each = (Allocate("list"), Hold(Exponential(mean=30.0)), Free("list", steps=(Read("dram"),)))
+    parts = {"list": FreeList(segments=2), "dram": QUIET}
+    # A branch would follow the blocks that another one has already given back.
+    for step in (Each(each, 3), Fork((each, each))):
+        with pytest.raises(ValueError, match="must give blocks back in one branch at most to be simulated"):
+            simulated(System(parts=parts, flows=lone(step)))
+    for step in (Each(each, 1), Fork((each, (Read("dram"),)))):
+        result = simulated(System(parts=parts, flows=lone(step)), replications=2, passages=1000)
+        # What the one branch has is back for the next job.
+        assert result.stable and result.blocking_probability.best == 0
 
 
 @pytest.mark.parametrize("disk", [True, False])

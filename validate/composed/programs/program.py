@@ -138,8 +138,9 @@ class Assembler:
         if step.steps:
             first = step.steps[0]
             # Several accesses have branches of their own, none of which would end the one on the score.
-            alone = isinstance(first, Write) and first.blocks == 1
-            scored = takes and alone and first.addresses == "allocated"
+            scored = (
+                takes and isinstance(first, Write) and first.blocks == 1 and first.addresses == "allocated"
+            )
             ways = state.BRANCHING_SCORED if scored else state.BRANCHING
         operation = code.put(
             state.ALLOCATE if takes else state.FREE,
