@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import subprocess
 import sys
 from typing import Any
+
+from qmodels.numerics.kernels import another_python
 
 CODE = """
 import pickle, sys
@@ -26,14 +27,7 @@ def compiled_aside(spec: Any) -> subprocess.Popen[bytes] | None:
     if any(kept.rglob("*.nbc")) or getattr(sys, "frozen", False):
         return None
     try:
-        process = subprocess.Popen(
-            [sys.executable, "-c", CODE],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # what interrupts us prints nothing there
-        )
+        process = another_python(CODE, stdin=subprocess.PIPE)
         with process.stdin as file:  # type: ignore[union-attr]
             file.write(pickle.dumps(spec))
     except OSError:

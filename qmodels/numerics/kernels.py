@@ -139,16 +139,21 @@ class Kernel:
         except OSError:  # another process compiles it, or nobody can keep what is compiled
             return
         try:
-            self._compiler = subprocess.Popen(
-                [sys.executable, "-c", f"from {__name__} import repeat; repeat({str(request)!r})"],
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+            self._compiler = another_python(f"from {__name__} import repeat; repeat({str(request)!r})")
         except OSError:
             request.unlink(missing_ok=True)
+
+
+def another_python(code: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
+    """Start a process that imports what this one does, prints nothing and does not end when this one does."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", code],  # without -P it would import what stands where we were started
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
+        stdin=stdin,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
 
 
 def kernel(*, soon: Callable[..., bool]) -> Callable[[Callable[..., Any]], Kernel]:

@@ -11,6 +11,7 @@ import pytest
 
 from cases.study import compiling
 from cases.study.packet_processor import default_processor
+from qmodels.numerics.kernels import another_python
 from validate.engine import jit
 
 COPY = "import sys; open({to!r}, 'wb').write(sys.stdin.buffer.read())"
@@ -35,6 +36,15 @@ def test_a_process_that_cannot_start_is_done_without(tmp_path: Path, monkeypatch
     monkeypatch.setattr(jit, "PLACE", tmp_path)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing"))
     assert compiling.compiled_aside(default_processor()) is None
+
+
+def test_the_process_imports_what_we_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "validate").mkdir()
+    (tmp_path / "validate" / "__init__.py").write_text("raise RuntimeError")
+    monkeypatch.chdir(tmp_path)
+    assert another_python("import validate.engine").wait() == 0
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    assert another_python("import validate.engine").wait() != 0
 
 
 @pytest.mark.slow
