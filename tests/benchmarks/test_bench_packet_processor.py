@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import heapq
 import os
-import pickle
 import time
 from collections.abc import Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing import get_context
@@ -22,7 +20,6 @@ from cases.study.packet_processor import CHOICES, FULL_CHOICES, SUBJECT_TO, defa
 from optimize import explore
 from optimize.analysis.sensitivity import continuous_fields, sensitivity
 from optimize.spaces.evaluation import significant
-from qmodels.numerics.remember import Remembered
 from qmodels.systems.spec.fields import replace_fields, takes_array
 
 FINE_CHOICES: dict[str, tuple[float, ...]] = {
@@ -222,62 +219,3 @@ def test_a_gap_over_twelve_decades_of_designs(benchmark: Any) -> None:
     gaps = [left.gap for left in result.proof.left]
     benchmark.extra_info["gaps"] = [f"{left}" for left in result.proof.left]
     assert gaps[-1] < 0.25 and gaps[-1] < gaps[1]
-
-
-class Recorded(Executor):
-    """Runs tasks at once, as a hundred workers would that have seen none before, and notes their times.
-
-    What travels is pickled on both ways; a worker's own part of that is in its time.
-    """
-
-    _max_workers = 100
-
-    def __init__(self) -> None:
-        self.seconds: list[float] = []
-
-    def submit(self, call: Any, /, *arguments: Any) -> Future[Any]:  # type: ignore[override]
-        sent = pickle.dumps((call, *arguments[1:]))  # what tasks share travels once
-        forget()
-        started = time.process_time()
-        work, *own = pickle.loads(sent)
-        answer = pickle.dumps(work(arguments[0], *own))
-        self.seconds.append(time.process_time() - started)
-        future: Future[Any] = Future()
-        future.set_result(pickle.loads(answer))
-        return future
-
-
-def forget() -> None:
-    """Forget what packets did that were followed, and where they were."""
-    from qmodels.packet_processor.following import waits
-    from qmodels.packet_processor.trials import walk
-
-    for module in (waits, walk):
-        for one in vars(module).values():
-            if isinstance(one, Remembered):
-                one.cache_clear()
-
-
-def makespan(seconds: list[float], workers: int) -> float:
-    """Return when the last of some workers is done that take tasks in order."""
-    free = [0.0] * workers
-    for each in seconds:
-        heapq.heapreplace(free, free[0] + each)
-    return max(free)
-
-
-@pytest.mark.slow
-def test_a_hundred_workers_are_not_idle(benchmark: Any) -> None:
-    """Ten loads, ten times as many sizes of the memory: 108,000,000 designs, by the times of their tasks."""
-    sizes = {"segments": tuple(int(size) for size in np.geomspace(4096, 2.9e6, 200))}
-    choices = {**FULL_CHOICES, **sizes, "load_factor": tuple(tenth / 10 for tenth in range(1, 11))}
-    executor = Recorded()
-    started = time.process_time()
-    result = benchmark.pedantic(explored, args=(executor,), kwargs={"choices": choices}, rounds=1)
-    spent, work = time.process_time() - started, sum(executor.seconds)
-    assert result.evaluations == 108_000_000
-    # The client hands out tasks and joins fronts, one after the other.
-    last = max(makespan(executor.seconds, 100), spent - work)
-    figures = {"tasks": len(executor.seconds), "work": work, "client": spent - work, "makespan": last}
-    benchmark.extra_info.update(figures, efficiency=work / (100 * last))
-    assert work / (100 * last) > 0.8, figures
