@@ -7,10 +7,9 @@ import os
 import signal
 import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -358,7 +357,16 @@ def test_long_runs_say_before_how_long_they_take_on_a_terminal(monkeypatch, term
     error = Terminal(terminal)
     monkeypatch.setattr(sys, "stderr", error)
     runs = []
-    experiment = SimpleNamespace(lengths=lambda: [("packets", 400_000), ("other", 5)])
+
+    @dataclass(frozen=True)
+    class Long:
+        packets: int
+        least: int = 0
+
+        def lengths(self):
+            return [("packets", max(self.packets, self.least)), ("other", 5)]
+
+    experiment = Long(400_000)
 
     def pilot(one, short):
         runs.append(short)
@@ -369,7 +377,8 @@ def test_long_runs_say_before_how_long_they_take_on_a_terminal(monkeypatch, term
     # 8 replications of 40 pilots' length, two at once.
     assert error.text == ("about 8:00 on 2 cores\n" if terminal else "")
     assert runs == [{"packets": 10_000}] * 2 * terminal
-    announce(pilot, [SimpleNamespace(lengths=lambda: [("packets", 99_999)])], replications=9, cores=1)
+    announce(pilot, [Long(99_999)], replications=9, cores=1)
+    announce(pilot, [Long(400_000, least=300_000)], replications=9, cores=1)  # a trace that long
     assert len(runs) == 2 * terminal
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -30,10 +31,13 @@ def announce(
     if not sys.stderr.isatty() or not lengths or max(length for _, length in lengths) < PILOT:
         return
     name, _ = lengths[0]
+    _, brief = replace(experiments[0], **{name: PILOT // 10}).lengths()[0]
+    if brief > PILOT:  # a rotation of a recorded trace has to be simulated in any case
+        return
     for _ in range(2):  # the first compiles the kernels
         started = perf_counter()
         pilot(experiments[0], {name: PILOT // 10})
         seconds = perf_counter() - started
-    runs = sum(length for _, length in lengths) * replications / (PILOT // 10)
+    runs = sum(length for _, length in lengths) * replications / brief
     seconds *= runs / min(cores, replications * len(experiments))
     print(f"about {duration(seconds)} on {cores} cores", file=sys.stderr)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from math import ceil
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from qmodels.checks import FloatArray
 from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.steps import Hold, all_steps
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.phases import HyperExponential
 from qmodels.systems.laws.times import Empirical, Exponential, Law, Replay
@@ -16,6 +20,8 @@ from validate.network.state import NONE, World
 from validate.network.world import Sources
 
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
+SETTLED_HOLDS = 5.0
+"""Mean holds after which the number of jobs held is all but stationary: e**-5 are missing."""
 
 
 def new_flows(spec: System, sources: Sources, entries: list[int], places: list[int]) -> tuple[Any, Any]:
@@ -69,14 +75,56 @@ def _bytes(flow: Flow) -> Law | None:
     return Empirical(values=flow.sizes.bytes, weights=flow.sizes.probability)
 
 
-def set_traces(spec: System, world: World, flows: Any, replication: int, passages: int) -> None:
-    """Let recorded flows begin at places that any number of replications covers evenly.
-
-    Consecutive packets, as far as there are enough of them: from its end a recording begins again.
-    """
+def set_traces(spec: System, world: World, flows: Any, replication: int) -> None:
+    """Let recorded flows begin at places that any number of replications covers evenly."""
     for flow, row in zip(spec.flows, flows, strict=True):
         if isinstance(flow.arrivals, Recorded):
-            count = len(flow.arrivals.trace)
-            places = max(count - passages, 1) if passages else count
-            place = int((replication * GOLDEN) % 1.0 * places)
+            place = int((replication * GOLDEN) % 1.0 * len(flow.arrivals.trace))
             world.laws["state"][[row["law"], row["sizes"]]] = place
+
+
+class Rotations(NamedTuple):
+    """Rotations of a recording that a replication plays."""
+
+    period: float  # time of one rotation [ns]
+    jobs: float  # jobs that arrive in it, those of other flows included
+    warm_up: int  # rotations before measuring begins
+    measured: int
+
+    @property
+    def total(self) -> int:
+        """Jobs of all rotations."""
+        return round((self.warm_up + self.measured) * self.jobs)
+
+    def late(self, count: int) -> FloatArray:
+        """Return instants of the last fifth of the warm-up, its end included, and the same at the end."""
+        before = min(self.warm_up, self.measured) * np.linspace(0.2, 0.0, count)
+        ends = self.warm_up + np.array([0.0, self.measured])
+        return np.asarray(((ends[:, None] - before) * self.period).ravel())
+
+
+def rotations(flows: Iterable[tuple[Any, float]], jobs: int, *, hold: float) -> Rotations | None:
+    """Return how often the longest recording of open flows is played; None if there is none.
+
+    The flows are given by their arrivals and rates [1/ns]. What is measured are the full rotations that come
+    nearest to so many jobs, at least one. Before it come a quarter as many, at least one, in which a queue
+    that keeps up becomes stationary, and at least `SETTLED_HOLDS` mean holds [ns].
+    """
+    flows = list(flows)
+    periods = [len(arrivals.trace) / rate for arrivals, rate in flows if isinstance(arrivals, Recorded)]
+    if not periods:
+        return None
+    arriving = max(periods) * sum(rate for _, rate in flows)
+    measured = max(1, round(jobs / arriving))
+    warm_up = max(1, ceil(measured / 4), ceil(SETTLED_HOLDS * hold / max(periods)))
+    return Rotations(period=max(periods), jobs=arriving, warm_up=warm_up, measured=measured)
+
+
+def system_rotations(spec: System, jobs: int) -> Rotations | None:
+    """Return the rotations of a system's recording, see `rotations`."""
+    opened = [flow for flow in spec.flows if not flow.closed]
+    holds = [
+        sum(float(step.time.mean) for step in all_steps(flow.program) if isinstance(step, Hold))
+        for flow in opened
+    ]
+    return rotations([(f.arrivals, float(f.mean_rate)) for f in opened], jobs, hold=max(holds, default=0.0))

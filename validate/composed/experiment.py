@@ -21,6 +21,7 @@ from qmodels.systems.composed.steps import (
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import INF, Station
 from validate.campaigns.experiment import Experiment
+from validate.composed.arrivals import system_rotations
 from validate.composed.kernels import memories_of, named
 from validate.composed.replication import Run, SystemJob, run_replication
 from validate.composed.summary import SystemSimulation, summarize
@@ -37,6 +38,10 @@ class SystemExperiment(Experiment):
     A replication begins empty, with the jobs of closed flows at the beginning of their programs. Where
     the jobs of an open flow pile up, or every job waits for another, the result's ``stable`` is False and
     times are ``inf``.
+
+    A recorded trace is one rotation of periodic traffic, whose first packet comes a mean gap after the last
+    one. Full rotations are simulated, of several traces those of the longest: as many as come nearest to
+    ``passages`` jobs of all open flows are measured, at least one, after a quarter as many, at least one.
 
     Work that ends (`Flow.rounds`) is followed from its start until all is done, whatever ``passages`` says;
     ``execution_time`` is when that is.
@@ -73,11 +78,16 @@ class SystemExperiment(Experiment):
     precise = ("latency",)
     run_replication = staticmethod(run_replication)
 
+    def lengths(self) -> list[tuple[str, float]]:
+        """Return the jobs that a replication simulates, those of the rotations of a trace."""
+        replay = system_rotations(self.spec, self.passages)
+        return [("passages", self.passages if replay is None else replay.total)]
+
     def work(self) -> tuple[str, float, float]:
         """Return the longest program's steps, and those of all jobs."""
         most = {f"flows.{flow.name}.program": _steps(flow, flow.program) for flow in self.spec.flows}
         field = max(most, key=lambda name: most[name])
-        return field, most[field], self.passages * most[field]
+        return field, most[field], self.lengths()[0][1] * most[field]
 
     def check(self) -> None:
         """Refuse options out of range and parts that cannot be simulated."""

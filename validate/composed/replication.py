@@ -16,6 +16,7 @@ from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 from validate.campaigns.experiment import Job
+from validate.composed.arrivals import system_rotations
 from validate.composed.kernel import run
 from validate.composed.kernels import named
 from validate.composed.machine import run as run_machine
@@ -105,13 +106,11 @@ def resources(spec: System) -> list[tuple[str, str]]:
 
 def run_replication(job: SystemJob) -> Run:
     """Run one replication and return its numbers."""
-    machine = new_machine(job.spec, seed=job.seed, replication=job.replication, passages=job.passages)
-    measured = BATCHES - WARM_UP_BATCHES
+    machine = new_machine(job.spec, seed=job.seed, replication=job.replication)
     start, counted = seen(machine), machine.world.histograms.copy()
     batches, stuck = [_progress(machine)], np.inf
-    goals = [max(1, -(-job.passages * (batch + 1) // measured)) for batch in range(BATCHES)]
-    for batch, goal in enumerate([2**62] if job.spec.ends else goals):
-        machine, reason = advance(machine, ended=goal)
+    for batch, goal in enumerate(_goals(job)):
+        machine, reason = advance(machine, **goal)
         if reason == STUCK and machine.core.flows["number"].any():
             stuck = float(machine.world.state["now"][0])
         batches.append(_progress(machine))
@@ -135,6 +134,19 @@ def run_replication(job: SystemJob) -> Run:
         stuck=stuck,
         events=int(world.state["events"][0]),
     )
+
+
+def _goals(job: SystemJob) -> list[dict[str, Any]]:
+    """Return where each batch ends: after so many jobs, or at a time."""
+    measured = BATCHES - WARM_UP_BATCHES
+    if job.spec.ends:
+        return [{}]
+    replay = system_rotations(job.spec, job.passages)
+    if replay is None:
+        return [{"ended": max(1, -(-job.passages * (k + 1) // measured))} for k in range(BATCHES)]
+    warm_up = replay.warm_up * np.arange(1, WARM_UP_BATCHES + 1) / WARM_UP_BATCHES
+    rest = replay.warm_up + replay.measured * np.arange(1, measured + 1) / measured
+    return [{"until": time} for time in (replay.period * np.append(warm_up, rest)).tolist()]
 
 
 def advance(machine: Machine, *, ended: int = 2**62, until: float = np.inf) -> tuple[Machine, int]:

@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from qmodels.checks import FloatArray
 from qmodels.systems.cache.spec import CacheSystem
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.steps import Allocate, Visit, all_steps
 from qmodels.systems.composed.system import System
 from qmodels.systems.stations.parts import INF, Station
+from qmodels.systems.traffic.arrivals import Recorded
 from validate.composed.programs.program import program_of
 from validate.composed.replication import FLOWS, PARTS, Run, resources
 from validate.composed.state import COLUMN_NAMES
@@ -30,6 +32,7 @@ from validate.estimates.statistics import (
     ratio_interval,
     warm_up,
 )
+from validate.estimates.stopping import FEWEST_OBSERVATIONS, OVERLOAD_GROWTH
 from validate.network.replication import BATCHES, WARM_UP_BATCHES
 
 
@@ -125,7 +128,7 @@ def summarize(
         utilization=utilization | members,
         bottleneck=max(utilization, key=lambda name: utilization[name].best, default=""),
         stable=stable,
-        short=not (stuck or spec.ends) and _short(runs),
+        short=not (stuck or spec.ends) and _short(spec, runs),
         seed=seed,
         replications=len(runs),
         effort={"passages": passages, "events": sum(r.events for r in runs)},
@@ -239,15 +242,41 @@ def _overloaded(spec: System, runs: Sequence[Run]) -> tuple[str, ...]:
     """Return the open flows whose jobs kept growing in number."""
     measured = np.array([r.numbers[WARM_UP_BATCHES:] for r in runs])
     ended = np.array([r.ended[WARM_UP_BATCHES:].sum() for r in runs])
-    return tuple(
-        flow.name
-        for k, flow in enumerate(spec.flows)
-        if not flow.closed and piles_up(measured[:, :, k], left=ended)
-    )
+    if _replays(spec):
+        grown = np.array([_growth(r) for r in runs]) / np.maximum(ended, 1.0)[:, None]
+        piled = [
+            e.best > OVERLOAD_GROWTH and e.low > 0
+            for e in (mean_interval(g, confidence=0.99) for g in grown.T)
+        ]
+    else:
+        piled = [piles_up(measured[:, :, k], left=ended) for k in range(len(spec.flows))]
+    return tuple(flow.name for flow, up in zip(spec.flows, piled, strict=True) if up and not flow.closed)
 
 
-def _short(runs: Sequence[Run]) -> bool:
-    """Return whether in most runs the latencies had not settled or do not average out."""
+def _replays(spec: System) -> bool:
+    """Return whether there is a recorded flow: batches are then parts of its rotations."""
+    return any(isinstance(flow.arrivals, Recorded) for flow in spec.flows)
+
+
+def _growth(run: Run) -> FloatArray:
+    """Return by how much the mean number of jobs of each flow grew over the rotations that are measured.
+
+    From the last quarter of the warm-up to the same instants as many rotations later.
+    """
+    ends = np.append(0.0, np.cumsum(run.times))
+    begin, part = ends[WARM_UP_BATCHES], ends[WARM_UP_BATCHES] / 4
+    areas = np.vstack([np.zeros(run.numbers.shape[1]), np.cumsum(run.numbers * run.times[:, None], axis=0)])
+    late = [np.interp([begin - part, begin, ends[-1] - part, ends[-1]], ends, column) for column in areas.T]
+    return (np.array(late) @ [1.0, -1.0, -1.0, 1.0]) / max(part, np.finfo(float).tiny)
+
+
+def _short(spec: System, runs: Sequence[Run]) -> bool:
+    """Return whether in most runs the latencies had not settled or do not average out.
+
+    In the rotations of a recording they do neither, whose length is given.
+    """
+    if _replays(spec):
+        return any(r.ended[WARM_UP_BATCHES:].sum() < FEWEST_OBSERVATIONS for r in runs)
     wrong = 0
     for run in runs:
         seen = run.ended > 0

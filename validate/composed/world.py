@@ -44,8 +44,8 @@ class Machine(NamedTuple):
     services: Services
 
 
-def new_machine(spec: System, *, seed: int, replication: int, passages: int = 0) -> Machine:
-    """Return a system at time 0; a longer recording does not end within so many passages."""
+def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
+    """Return a system at time 0."""
     program = program_of(spec)
     sources = Sources()
     sources.laws, sources.names = list(program.laws), list(program.names)
@@ -104,7 +104,7 @@ def new_machine(spec: System, *, seed: int, replication: int, passages: int = 0)
     further = core.channels.size + core.rows.size
     world = _world(spec, sources, stations, further, seed=seed, replication=replication)
     world = world._replace(varied=core.varied)
-    set_traces(spec, world, flows, replication, passages)
+    set_traces(spec, world, flows, replication)
     machine = Machine(
         world,
         core,

@@ -22,6 +22,9 @@ A number that grows like the time reaches 3 between the second and the last fift
 grows like its square root (a load of exactly 1) reaches 1.7.
 """
 
+OVERLOAD_GROWTH = 0.005
+"""Jobs piled up for each that arrived above which a system is taken to be overloaded."""
+
 PILE = 6.0
 """Growth of a pile, in square roots of the jobs that left meanwhile, that is no fluctuation."""
 

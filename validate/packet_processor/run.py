@@ -12,8 +12,8 @@ from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.composed.system import System
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.packets.processor_system import STAGES, processor_system
-from qmodels.systems.traffic.arrivals import Recorded
 from validate.campaigns import experiment
+from validate.composed.arrivals import SETTLED_HOLDS, Rotations, rotations
 from validate.composed.replication import FLOWS, advance, seen, table_sums
 from validate.composed.world import Machine, new_machine
 from validate.dram.state import COUNT, OPENED
@@ -22,6 +22,8 @@ from validate.packet_processor import counts as c
 from validate.packet_processor.resources import by_station, station_groups, waits
 
 SNAPSHOTS = 101
+LATE = 20
+"""Snapshots at the same late instants of a recording's last rotation before and in the measured stretch."""
 PARTS = (
     "lookup",
     "write: pointer memory wait",
@@ -31,8 +33,6 @@ PARTS = (
     "read: dequeue",
     "read: network and dram",
 )
-SETTLED_HOLDS = 5.0
-"""Mean holds after which the stored packets are all but stationary: e**-5 are missing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,18 +65,37 @@ class Run:
 def run_replication(job: Job) -> Run:
     """Run one replication and return its numbers."""
     spec, packets = job.spec, job.packets
-    if isinstance(spec.workload.arrivals, Recorded):
-        packets = min(packets, len(spec.workload.arrivals.trace))
-    # More than that never come round, and a short trace would not circulate at all.
-    window = min(job.window, max(1, packets // 2))
+    window = min(job.window, max(1, packets // 2))  # more than that never come round
     system = _system(spec, window)
-    machine = new_machine(system, seed=job.seed, replication=job.replication, passages=packets)
+    machine = new_machine(system, seed=job.seed, replication=job.replication)
+    replay = None if window else replayed(spec, packets)
+    goals: list[dict[str, Any]]
+    if replay is None:
+        evenly = np.linspace(1, packets, min(SNAPSHOTS - 1, packets))
+        goals = [{"ended": count} for count in np.unique(evenly.astype(int)).tolist()]
+    else:
+        packets = replay.total
+        goals = [{"until": time} for time in replay.late(LATE)]
     snapshots = [_snapshot(spec, machine)]
-    for goal in np.unique(np.linspace(1, packets, min(SNAPSHOTS - 1, packets)).astype(int)).tolist():
-        machine, _ = advance(machine, ended=goal)
+    for goal in goals:
+        machine, _ = advance(machine, **goal)
         snapshots.append(_snapshot(spec, machine))
-    first, short = _closed_start(snapshots, window) if window else _open_start(spec, snapshots)
-    return _reduce(spec, system, packets, snapshots, first, short)
+    if replay is None:
+        first, short = _closed_start(snapshots, window) if window else _open_start(spec, snapshots)
+        begin = number = len(snapshots) // 5
+        arrived = 0.6 * snapshots[-1]["flow"]["born"]
+    else:
+        first, short, begin, number, arrived = LATE, False, 1, LATE, replay.measured * replay.jobs
+    active = np.array([s["active"] for s in snapshots], dtype=float)
+    more = active[-number:].mean() - active[begin : begin + number].mean() if number else 0.0
+    growth = float(more) / max(1.0, arrived)
+    return _reduce(spec, system, packets, snapshots, first, growth=growth, short=short)
+
+
+def replayed(spec: PacketProcessor, packets: int) -> Rotations | None:
+    """Return how often an open replication of so many packets plays a recorded trace, if there is one."""
+    w = spec.workload
+    return rotations([(w.arrivals, float(w.packet_rate))], packets, hold=float(w.hold_ns))
 
 
 @lru_cache(maxsize=4)
@@ -148,6 +167,8 @@ def _reduce(
     packets: int,
     snapshots: list[dict[str, Any]],
     first: int,
+    *,
+    growth: float,
     short: bool,
 ) -> Run:
     start, end = snapshots[first], snapshots[-1]
@@ -159,8 +180,6 @@ def _reduce(
     busy = by_station(spec, system, more["busy"])
     counts = _counts(spec, flow, more, start["lists"], end["lists"], busy)
     counts[c.EVENTS] = end["events"] - start["events"]
-    active = np.array([s["active"] for s in snapshots], dtype=float)
-    fifth = len(snapshots) // 5
     measured = int(flow["ended"])
     return Run(
         packets=packets,
@@ -172,10 +191,7 @@ def _reduce(
         served=more["waits"][1].astype(np.int64),
         parts=mean_parts(more["stages"], more["operations"]) if measured else np.full(len(PARTS), np.inf),
         p99=Histogram(counts=more["histogram"]).quantile(0.99) if measured else np.inf,
-        growth=float(active[-fifth:].mean() - active[fifth : 2 * fifth].mean())
-        / (0.6 * max(1.0, end["flow"]["born"]))
-        if fifth
-        else 0.0,
+        growth=growth,
         short=short or counts[c.LEFT_PACKETS] < 500,
     )
 

@@ -20,15 +20,14 @@ from validate.estimates.statistics import (
     probability_interval,
     ratio_interval,
 )
+from validate.estimates.stopping import OVERLOAD_GROWTH
 from validate.packet_processor import counts as c
 from validate.packet_processor.energy import energy_per_packet
 from validate.packet_processor.resources import station_groups, station_names
 from validate.packet_processor.result import PacketSimulation
-from validate.packet_processor.run import PARTS, Job, Run, run_replication
+from validate.packet_processor.run import PARTS, Job, Run, replayed, run_replication
 
 LATENCIES = ("packet_latency", "packet_latency_p99", "lookup_latency", "write_latency", "read_latency")
-OVERLOAD_GROWTH = 0.005
-"""Packets piled up for each that arrived above which a design is taken to be overloaded."""
 OVERLOAD_UTILIZATION = 0.995
 
 
@@ -42,8 +41,9 @@ class PacketExperiment(Experiment):
         See `Experiment`. Designs simulated with the same seed meet the same packets, and draw lookups and
         holds in the order in which they come to them.
     packets : int
-        Packets that leave in each replication, at least 1000. A recorded trace with fewer is replayed once,
-        and the result says how many it had.
+        Packets that leave in each replication, at least 1000. A recorded trace is replayed in full rotations:
+        as many as come nearest to ``packets``, at least one, after a warm-up of a quarter as many, at least
+        one. The result says how many packets that are.
     saturation : bool
         Whether to run the closed system as well, for the saturation data rate: once for each
         replication of the first round.
@@ -62,6 +62,11 @@ class PacketExperiment(Experiment):
     replications. The saturation data rate is that of a closed system with packets of the same sizes, where
     each packet that leaves is replaced at once and none is held.
 
+    A recorded trace is one rotation of periodic traffic, whose first packet comes a mean gap after the last
+    one. Full rotations are measured, begun at another packet in each replication; those before them are the
+    warm-up, as many as five mean holds take. Intervals then show what holds, engines and addresses change,
+    not what other traffic would.
+
     Where the design does not keep up, ``stable`` of the result is False and latencies are ``inf``;
     the other metrics are those of the overloaded system while it fills up.
     """
@@ -79,6 +84,11 @@ class PacketExperiment(Experiment):
         """Refuse too few packets and no window."""
         checks.count("packets", self.packets, minimum=1000)
         checks.count("window", self.window)
+
+    def lengths(self) -> list[tuple[str, float]]:
+        """Return the packets that a replication simulates, those of the rotations of a trace."""
+        replay = replayed(self.spec, self.packets)
+        return [("packets", self.packets if replay is None else replay.total)]
 
     def jobs(self, start: int, stop: int) -> list[Job]:
         """Return open replications, in the first round followed by as many closed ones."""
