@@ -21,6 +21,8 @@ from dataclasses import field, fields
 from functools import partial
 from typing import Any, TypeVar
 
+import numpy as np
+
 from qmodels import checks
 from qmodels.systems.spec.fields import of_a_class
 from qmodels.systems.spec.nested import check_parts
@@ -34,13 +36,13 @@ def count(default: T, *, minimum: int = 1, maximum: int = checks.LARGEST_COUNT) 
 
 
 def positive(default: T) -> T:
-    """Return a field of finite numbers > 0, none of which is a slip: below 1e-100."""
+    """Return a field of finite numbers > 0; what is below 1e-100 counts as 0 and is refused."""
     return _declared(default, _positive)
 
 
 def nonnegative(default: T, *, maximum: float = checks.LARGEST) -> T:
-    """Return a field of finite numbers >= 0 up to a largest, none of which is a slip: below 1e-100."""
-    return _declared(default, partial(_nonnegative, maximum=maximum))
+    """Return a field of finite numbers >= 0 up to a largest; what is below 1e-100 is kept as 0."""
+    return _declared(default, partial(_nonnegative, maximum=maximum), kept=_without_dust)
 
 
 def at_least(default: T, minimum: float) -> T:
@@ -71,12 +73,17 @@ def check_fields(spec: Any, prefix: str = "") -> None:
     ``prefix``: what the names of the fields start with in messages, such as ``"workload."``.
     """
     check_parts(spec, prefix)
-    for name, check in _ranges(type(spec)):
-        check(prefix + name, getattr(spec, name))
+    for name, check, kept in _ranges(type(spec)):
+        value = getattr(spec, name)
+        check(prefix + name, value)
+        if kept is not None:
+            object.__setattr__(spec, name, kept(value))
 
 
-def _declared(default: Any, check: Callable[[str, Any], Any]) -> Any:
-    return field(default=default, metadata={"check": check})
+def _declared(
+    default: Any, check: Callable[[str, Any], Any], kept: Callable[[Any], Any] | None = None
+) -> Any:
+    return field(default=default, metadata={"check": check, "kept": kept})
 
 
 def _positive(name: str, value: Any) -> None:
@@ -86,10 +93,17 @@ def _positive(name: str, value: Any) -> None:
 
 def _nonnegative(name: str, value: Any, *, maximum: float) -> None:
     array = checks.nonnegative(name, value)
-    wrong = array[((array > 0) & (array < 1 / checks.LARGEST)) | (array > maximum)]
-    if wrong.size:
-        rule = f"0 or from {1 / checks.LARGEST:g} to {maximum:g}"
-        raise ValueError(f"{name} must be {rule}, got {checks.shown(wrong.flat[0])}")
+    if np.any(array > maximum):
+        raise ValueError(f"{name} must be from 0 to {maximum:g}, got {checks.shown(array.max())}")
+
+
+def _without_dust(value: Any) -> Any:
+    """Return numbers >= 0 without those whose inverses and products would leave the range of a float."""
+    array = np.asarray(value)
+    small = (array > 0) & (array < 1 / checks.LARGEST)
+    if not small.any():
+        return value
+    return np.where(small, 0.0, array) if array.ndim else 0.0
 
 
 def _flag(name: str, value: Any) -> None:
@@ -98,6 +112,7 @@ def _flag(name: str, value: Any) -> None:
 
 
 @of_a_class
-def _ranges(spec_type: Any) -> tuple[tuple[str, Callable[[str, Any], Any]], ...]:
-    """Return the fields that declare a range, and its check."""
-    return tuple((one.name, one.metadata["check"]) for one in fields(spec_type) if "check" in one.metadata)
+def _ranges(spec_type: Any) -> tuple[tuple[str, Callable[[str, Any], Any], Callable[[Any], Any] | None], ...]:
+    """Return the fields that declare a range, its check, and what is kept of a value if not all of it."""
+    declared = [one for one in fields(spec_type) if "check" in one.metadata]
+    return tuple((one.name, one.metadata["check"], one.metadata["kept"]) for one in declared)

@@ -184,3 +184,14 @@ def test_a_place_of_the_trace_can_be_chosen():
     assert load.packets(rng, 4, place=1.0).bytes.tolist() == [70, 71, 72, 73]
     with pytest.raises(ValueError, match=r"place must be in \[0, 1\], got 1.5"):
         load.packets(rng, 4, place=1.5)
+
+
+@quick
+@given(small=st.floats(0, 1e-100, exclude_max=True))
+def test_what_no_unit_can_tell_from_0_is_0(small):
+    """In every field that may be 0; one that may not refuses it."""
+    assert Workload(hold_ns=small) == Workload(hold_ns=0.0)
+    assert Workload(hold_ns=np.array([small, 3.0])).hold_ns.tolist() == [0.0, 3.0]
+    assert Workload(zipf_exponent=small).zipf_exponent == 0
+    with pytest.raises(ValueError, match=r"^workload.offered_gbps must be (finite and > 0|>= 1e-100), got"):
+        Workload(offered_gbps=small)
