@@ -13,6 +13,7 @@ from cases.study.words.stated_error import LEGEND, cell
 from cases.study.words.stream import trace_limits, trace_note, trace_summary
 from cases.tables import columns_of, csv_text, text_table, unit
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.result import said
 
 if TYPE_CHECKING:
     from qmodels.systems.spec.result import Result
@@ -206,7 +207,7 @@ def _text(name: str, result: Result) -> str:
 
 def _saved(result: Result) -> dict[str, Any]:
     """Return all that is saved of a result, but for its spec."""
-    return {name: getattr(result, name) for name in result.saved}
+    return {name: getattr(result, name) for name in result.saved} | {"stable": said(result.stable)}
 
 
 def _trace(result: Any) -> list[str]:

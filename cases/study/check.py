@@ -76,7 +76,8 @@ def simulated_columns(result: PacketSimulation) -> dict[str, Any]:
     """Return what the table of a check holds for a simulated design."""
     return {
         **result.metrics,
-        "stable": result.stable,
+        "stable": result.stable is True,
+        "undecided": result.stable is None,
         "bottleneck": result.bottleneck,
         "short": result.short,
         **{PART + name: share for name, share in result.latency_parts.items()},
@@ -124,7 +125,8 @@ def check(analytic: Exploration, results: Mapping[int, PacketSimulation]) -> Che
         maximize=analytic.maximize,
     )
     stable = analytic.table["stable"][rows]
-    agreed = stable == simulated.table["stable"] if len(rows) else np.zeros(0, dtype=bool)
+    seen = simulated.table
+    agreed = (stable == seen["stable"]) | seen["undecided"] if len(rows) else np.zeros(0, dtype=bool)
     in_range = analytic.table["bottleneck_load"][rows] <= LOAD_OF_THE_CLAIM
     return Check(
         simulated=simulated,

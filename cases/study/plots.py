@@ -164,7 +164,7 @@ class _View:
     def _simulated(self, check: Check) -> None:
         """Draw the simulated designs, each with a line to its analytic value."""
         x, y, top, simulated = self.x, self.y, self.top, check.simulated.table
-        stable = simulated["stable"]
+        stable = simulated["stable"] | simulated["undecided"]
         beyond = stable & (simulated[y] > (np.inf if top is None else top))
         for k, row in enumerate(check.rows):
             ends = [self.table[y][row], simulated[y][k]]

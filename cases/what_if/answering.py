@@ -14,6 +14,7 @@ from qmodels.systems.noc.topology import Topology
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import parts, walk
 from qmodels.systems.spec.kind import metric_of
+from qmodels.systems.spec.result import said
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 
 MOST_ROUTERS = 256
@@ -35,7 +36,7 @@ def answer_data(answer: Any, spec: Any) -> dict[str, Any]:
     return {
         "main": first,
         "title": answer.title,
-        "stable": bool(np.all(answer.stable)),
+        "stable": said(None if answer.stable is None else bool(np.all(answer.stable))),
         "bottleneck": str(answer.bottleneck or ""),
         "remarks": answer.remarks(),
         "metrics": {name: _metric(answer, spec, name) for name in answer.metrics},

@@ -13,6 +13,7 @@ from optimize.spaces.choices import Column
 from optimize.spaces.holes import MisuseError
 from optimize.spaces.numbering import Columns, Designs
 from optimize.spaces.space import Space
+from optimize.spaces.stability import STABLE
 
 
 def metric_columns(result: object, shape: int | tuple[int, ...] | None = None) -> Columns:
@@ -38,7 +39,8 @@ def metric_columns(result: object, shape: int | tuple[int, ...] | None = None) -
         (name, value) for name in attributes if not isinstance(value := getattr(result, name), tuple)
     )
     for name, value in [*explicit.items(), *described]:
-        parts = {name: value}
+        # What is not known to keep up is not feasible.
+        parts = {name: False if name == STABLE and value is None else value}
         if hasattr(value, "best"):
             bounds = ("low", "high") if hasattr(value, "low") and hasattr(value, "high") else ()
             parts = {name: value.best} | {f"{name}_{end}": getattr(value, end) for end in bounds}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from qmodels.systems.spec.fields import varied_fields
+from qmodels.systems.spec.result import UNDECIDED, said
 from validate.campaigns.csv_file import write_csv
 
 
@@ -53,7 +54,7 @@ class Campaign:
         They are the point's number, a column for every number, word or truth value in which the
         specs differ (by its dotted name, after ``spec.`` if that is taken), then ``metric``, ``unit``,
         ``value``, ``low``, ``high``, ``interval_valid`` and whether the system is ``stable`` (true where none
-        can be unstable).
+        can be unstable, "undecided" where the runs cannot tell).
         """
         own = ("metric", "unit", "value", "low", "high", "interval_valid", "stable")
         varied = {
@@ -63,7 +64,7 @@ class Campaign:
         columns: dict[str, list[Any]] = {name: [] for name in ("point", *varied, *own)}
         for place, (point, result) in enumerate(zip(self.points, self.results, strict=True)):
             varying = {name: values[place] for name, values in varied.items()}
-            stable = getattr(result, "stable", True)
+            stable = said(getattr(result, "stable", True))
             for row in result.rows():
                 whole = {"point": point, **varying, "interval_valid": True, **row, "stable": stable}
                 for name, value in whole.items():
@@ -90,7 +91,7 @@ class Campaign:
         made = f"{self.simulated} runs made, {self.restored} restored, {self.seconds:.1f} s"
         lines = [f"Campaign of {len(self)} points: {made}"]
         for point, result in zip(self.points, self.results, strict=True):
-            state = "" if getattr(result, "stable", True) else ", saturated"
+            state = {True: "", False: ", saturated"}.get(getattr(result, "stable", True), f", {UNDECIDED}")
             lines.append(f"  {point}: {result.replications} replications{state}")
         return "\n".join(lines)
 

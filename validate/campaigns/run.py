@@ -61,7 +61,7 @@ class Point:
     def _further(self, result: Any) -> int:
         """Return how many replications to add: none where the system does not keep up."""
         wanted = [0]
-        for name, target in self._precision.items() if getattr(result, "stable", True) else ():
+        for name, target in self._precision.items() if getattr(result, "stable", True) is not False else ():
             if name not in result.metrics:
                 raise ValueError(
                     f"precision must be of a metric, got {name!r}{checks.nearest(name, result.metrics)}"

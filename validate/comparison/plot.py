@@ -125,7 +125,7 @@ def _over(panel: Any, sweep: Any, metric: str, axis: str, series: Sequence[_Seri
             markerfacecolor="white",
             label=f"reference{tail}",
         )
-    saturated = [xs[k] for k in range(len(sweep)) if not sweep.stable[k]]
+    saturated = [xs[k] for k in range(len(sweep)) if not (sweep.stable[k] or k in sweep.undecided)]
     if saturated and len(series) == 1:
         panel.axvspan(min(saturated), max(xs), color="#f3e6e0", zorder=0)
         panel.axvline(

@@ -12,6 +12,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.systems.spec.result import UNDECIDED
 from validate.campaigns.csv_file import write_csv
 from validate.comparison.metrics import is_share, signed_error
 from validate.comparison.regions import REGIONS, RegionError, errors_by_region
@@ -182,6 +183,13 @@ class SweepComparison:
         return result
 
     @property
+    def undecided(self) -> tuple[int, ...]:
+        """Points whose reference cannot tell whether it found a steady state."""
+        return tuple(
+            k for k, point in enumerate(self.points) if getattr(point.reference, "stable", True) is None
+        )
+
+    @property
     def disputed(self) -> tuple[int, ...]:
         """Points at which only one of the two finds a steady state: some metric is infinite in one."""
         return tuple(
@@ -201,8 +209,9 @@ class SweepComparison:
             if any(e.load_above == low for m in errors.values() for e in m)
         ]
         lines = [
-            f"model beside reference at {len(self)} points, {int(np.sum(self.stable))} of them stable; "
-            f"size of the error, mean / largest, by load",
+            f"model beside reference at {len(self)} points, {int(np.sum(self.stable))} of them stable"
+            + (f", {len(self.undecided)} {UNDECIDED}" if self.undecided else "")
+            + "; size of the error, mean / largest, by load",
             f"{'metric':<36} {'unit':<6} " + " ".join(f"{heads[k]:>15}" for k in used) + f" {'inside':>9}",
         ]
         for metric, found in errors.items():
@@ -225,7 +234,7 @@ class SweepComparison:
         columns: dict[str, list[Any]] = {n: [] for n in ("point", *names, "load", "stable", *fixed)}
         for k, point in enumerate(self.points):
             head = {n: self.settings[k].get(n) for n in names}
-            head |= {"point": k, "stable": bool(self.stable[k])}
+            head |= {"point": k, "stable": UNDECIDED if k in self.undecided else bool(self.stable[k])}
             head["load"] = None if self.loads is None else float(self.loads[k])
             for one in point.rows.values():
                 known = one.reference.confidence > 0

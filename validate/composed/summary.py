@@ -26,13 +26,15 @@ from validate.estimates.statistics import (
     batch_means,
     exactly,
     mean_interval,
-    piles_up,
+    periodic_stability,
     probability_interval,
     quantile_interval,
     ratio_interval,
+    stability,
     warm_up,
+    worst,
 )
-from validate.estimates.stopping import FEWEST_OBSERVATIONS, OVERLOAD_GROWTH
+from validate.estimates.stopping import FEWEST_OBSERVATIONS
 from validate.network.replication import BATCHES, WARM_UP_BATCHES
 
 
@@ -110,12 +112,13 @@ def summarize(
 ) -> SystemSimulation:
     """Return what the runs of a system say together; see `validate.composed.experiment`."""
     data = _Replications(spec, runs, confidence=confidence)
-    overloaded = _overloaded(spec, runs)
+    growing = _growing(spec, runs)
+    overloaded = tuple(name for name, keeps_up in growing.items() if keeps_up is False)
     stuck = any(np.isfinite(r.stuck) for r in runs)
-    stable = not overloaded and not stuck
+    stable = False if stuck else worst(growing.values())
     metrics = _metrics(spec, data)
     parts = _latency_parts(spec, data)
-    if not stable:
+    if stable is False:
         endless = data.exactly(INF)
         late = ("latency", "latency_p99", "visit_latency", "stage_latency")
         metrics |= {name: endless for name in metrics if name.partition("[")[0] in late}
@@ -238,19 +241,18 @@ def _waiting_for(spec: System, runs: Sequence[Run]) -> tuple[str, ...]:
     return tuple(name for name, number in zip(spec.parts, waiting, strict=True) if number)
 
 
-def _overloaded(spec: System, runs: Sequence[Run]) -> tuple[str, ...]:
-    """Return the open flows whose jobs kept growing in number."""
+def _growing(spec: System, runs: Sequence[Run]) -> dict[str, bool | None]:
+    """Return of the flows whose jobs may pile up whether these keep up."""
     measured = np.array([r.numbers[WARM_UP_BATCHES:] for r in runs])
     ended = np.array([r.ended[WARM_UP_BATCHES:].sum() for r in runs])
-    if _replays(spec):
-        grown = np.array([_growth(r) for r in runs]) / np.maximum(ended, 1.0)[:, None]
-        piled = [
-            e.best > OVERLOAD_GROWTH and e.low > 0
-            for e in (mean_interval(g, confidence=0.99) for g in grown.T)
-        ]
-    else:
-        piled = [piles_up(measured[:, :, k], left=ended) for k in range(len(spec.flows))]
-    return tuple(flow.name for flow, up in zip(spec.flows, piled, strict=True) if up and not flow.closed)
+    grown = np.array([_growth(r) for r in runs]) / np.maximum(ended, 1.0)[:, None] if _replays(spec) else None
+    return {
+        flow.name: stability(measured[:, :, k], left=ended)
+        if grown is None
+        else periodic_stability(grown[:, k])
+        for k, flow in enumerate(spec.flows)
+        if not (flow.closed or flow.loses)
+    }
 
 
 def _replays(spec: System) -> bool:

@@ -16,10 +16,11 @@ from validate.estimates.statistics import (
     INF,
     Estimate,
     exactly,
-    is_unstable,
     mean_interval,
     probability_interval,
     ratio_interval,
+    stability,
+    worst,
 )
 
 PARTS = {
@@ -29,6 +30,8 @@ PARTS = {
     "bus": c.BUS_WAIT,
     "refresh": c.REFRESH_WAIT,
 }
+FEWEST_BATCHES = 5
+"""Batches of a channel below which its accesses are too few to wait for each other for long."""
 LAG = 0.03
 """Share of the time by which an overloaded channel finishes after the last arrival."""
 
@@ -63,7 +66,8 @@ class DramExperiment(Experiment):
     ) -> DramSimulation:
         """Return the estimates of finished replications."""
         each = [run for _, run in runs]
-        overloaded = self._overloaded(each)
+        keeps_up = self._keep_up(each)
+        overloaded = tuple(channel for channel, known in enumerate(keeps_up) if known is False)
         by_channel = np.sum([run.sums[:, :, c.COUNT] for run in each], axis=(0, 2))
         share = tuple(float(x) for x in by_channel / max(1, by_channel.sum()))
         rate = mean_interval([run.served / run.cycles.max() for run in each], confidence=self.confidence)
@@ -73,7 +77,7 @@ class DramExperiment(Experiment):
             metrics=metrics,
             latency_parts=parts,
             utilization={"bus": rate.scaled(max(share) * self.spec.timing.burst)},
-            stable=not overloaded,
+            stable=worst(keeps_up),
             overloaded=overloaded,
             channel_share=share,
             counts=tuple(run.counts for run in each),
@@ -83,23 +87,27 @@ class DramExperiment(Experiment):
             seconds=seconds,
         )
 
-    def _overloaded(self, runs: Sequence[Run]) -> tuple[int, ...]:
-        """Return the channels whose latency kept growing, or that finished late in every run.
+    def _keep_up(self, runs: Sequence[Run]) -> list[bool | None]:
+        """Return of each channel whether it keeps up.
 
-        A short run is late only if it took more than twice as long as its arrivals, and longer than a
-        refresh and what has gathered meanwhile.
+        It does not where its latency kept growing, or where it finished late in every run. A short run is
+        late only if it took more than twice as long as its arrivals, and longer than a refresh and what has
+        gathered meanwhile.
         """
         timing = self.spec.timing
         least = 2 * (timing.t_rfc + 10 * timing.read_cycle)
         far = [(run.cycles - run.last_arrival) > np.maximum(run.last_arrival, least) for run in runs]
         late = [(run.cycles - run.last_arrival) > LAG * run.last_arrival for run in runs]
         long = [run.cycles > 1000 * timing.read_cycle for run in runs]
-        return tuple(
-            channel
+        always = [
+            all((x[channel] and y[channel]) or z[channel] for x, y, z in zip(late, long, far, strict=True))
             for channel in range(self.spec.geometry.channels)
-            if all((x[channel] and y[channel]) or z[channel] for x, y, z in zip(late, long, far, strict=True))
-            or is_unstable([run.early[channel] for run in runs], [run.late[channel] for run in runs])
-        )
+        ]
+        series = zip(*(run.latencies for run in runs), strict=True)
+        return [
+            False if behind else stability(each) if min(one.size for one in each) >= FEWEST_BATCHES else True
+            for behind, each in zip(always, series, strict=True)
+        ]
 
     def _estimates(
         self, runs: Sequence[Run], rate: Estimate, *, stable: bool

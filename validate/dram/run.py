@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qmodels.checks import IntArray
+from qmodels.checks import FloatArray, IntArray
 from validate.campaigns.experiment import Job
 from validate.dram import state as c
 from validate.dram.inputs import draw_accesses
-from validate.estimates.stopping import early_and_late
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,9 +28,7 @@ class Run:
     served: int  # accesses, the warm-up included
     cycles: IntArray  # of each channel until its last command
     last_arrival: int  # when the last access came
-    # early, late: mean latency of each channel in its second and last fifth.
-    early: np.ndarray[tuple[int], np.dtype[np.float64]]
-    late: np.ndarray[tuple[int], np.dtype[np.float64]]
+    latencies: tuple[FloatArray, ...]  # mean of each channel in each batch, the warm-up left out
 
 
 def run_replication(job: DramJob) -> Run:
@@ -42,7 +39,7 @@ def run_replication(job: DramJob) -> Run:
     serve = run_channel_in_order if job.spec.scheduler == "in-order" else run_channel
     accesses = draw_accesses(job.spec, seed=job.seed, replication=job.replication, accesses=job.accesses)
     start = np.random.default_rng(np.random.SeedSequence(job.seed, spawn_key=(job.replication, 1))).random()
-    sums, counts, cycles, ends = [], np.zeros((2, c.LONGEST + 1), dtype=np.int64), [], []
+    sums, counts, cycles, latencies = [], np.zeros((2, c.LONGEST + 1), dtype=np.int64), [], []
     last = 0
     for one in accesses:
         channel = c.new_channel(job.spec, **one._asdict(), start=start)
@@ -51,10 +48,8 @@ def run_replication(job: DramJob) -> Run:
         sums.append(channel.sums[:, 1:].sum(axis=1))
         counts += channel.counts
         both = channel.sums.sum(axis=0)
-        full = both[:-1] if len(both) > c.BATCHES else both
-        means = full[:, c.LATENCY] / np.maximum(full[:, c.COUNT], 1)
-        ends.append(early_and_late(means) if means.size >= 5 else (0.0, 0.0))
-    early, late = np.transpose(ends)
+        full = both[1:-1] if len(both) > c.BATCHES else both[1:]
+        latencies.append(full[:, c.LATENCY] / np.maximum(full[:, c.COUNT], 1))
     used = np.flatnonzero(counts.any(axis=0))
     return Run(
         sums=np.array(sums),
@@ -62,6 +57,5 @@ def run_replication(job: DramJob) -> Run:
         served=sum(one.arrival.size for one in accesses),
         cycles=np.array(cycles),
         last_arrival=last,
-        early=early,
-        late=late,
+        latencies=tuple(latencies),
     )

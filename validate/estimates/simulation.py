@@ -15,7 +15,8 @@ from validate.estimates.intervals import Estimate
 class Simulation(Result):
     """Estimates of a system's metrics, each with its interval.
 
-    Where the system does not keep up, times are ``inf`` and ``stable`` is False.
+    Where the system does not keep up, times are ``inf`` and ``stable`` is False; where the runs cannot tell,
+    ``stable`` is None, times are those of the runs, and nothing is validated.
     """
 
     saved_as: ClassVar[str] = "simulation"
@@ -27,7 +28,7 @@ class Simulation(Result):
     latency_parts: Mapping[str, Any] = field(default_factory=dict)
     utilization: Mapping[str, Any] = field(default_factory=dict)
     bottleneck: str = ""
-    stable: bool = True
+    stable: bool | None = True
     short: bool = False  # Whether the runs were too short for their warm-up or their intervals
     # seed, replications: What was run
     seed: int
@@ -52,7 +53,8 @@ class Simulation(Result):
     @property
     def validated(self) -> bool:
         """Whether nothing is known that speaks against the intervals."""
-        return not self.short and all(estimate.valid for estimate in self.metrics.values())
+        known = self.stable is not None and not self.short
+        return known and all(estimate.valid for estimate in self.metrics.values())
 
     @property
     def title(self) -> str:

@@ -11,7 +11,14 @@ from validate.estimates.intervals import (
     ratio_interval,
 )
 from validate.estimates.paired import PairedDifference, antithetic_interval, paired_difference
-from validate.estimates.stopping import early_and_late, is_short, is_unstable, more_replications, piles_up
+from validate.estimates.stopping import (
+    early_and_late,
+    is_short,
+    more_replications,
+    periodic_stability,
+    stability,
+    worst,
+)
 
 __all__ = [
     "INF",
@@ -25,16 +32,17 @@ __all__ = [
     "exactly",
     "early_and_late",
     "is_short",
-    "is_unstable",
     "lag_one_correlation",
     "mean_interval",
     "memory_doubt",
     "merged",
     "more_replications",
-    "piles_up",
     "paired_difference",
     "probability_interval",
     "quantile_interval",
     "ratio_interval",
+    "periodic_stability",
+    "stability",
     "warm_up",
+    "worst",
 ]

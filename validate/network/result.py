@@ -116,6 +116,6 @@ class NetworkSimulation(Simulation):
             close = checks.nearest(what, self.counted.rows)
             raise ValueError(f"what must be a time of the network, got {what!r}{close}")
         place = what.partition("[")[2].rstrip("]").split(", ")[0]
-        if not self.stable and (place in self.overloaded or what.startswith("system") or not place):
+        if self.stable is False and (place in self.overloaded or what.startswith("system") or not place):
             return exactly(INF, confidence=self.confidence)
         return quantile_interval(self.counted.histograms(what), probability, confidence=self.confidence)

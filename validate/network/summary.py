@@ -18,10 +18,11 @@ from validate.estimates.statistics import (
     batch_means,
     exactly,
     memory_doubt,
-    piles_up,
     probability_interval,
     ratio_interval,
+    stability,
     warm_up,
+    worst,
 )
 from validate.network.idle_times import idle_time_estimates
 from validate.network.recursions import FEWEST_RELAXATIONS, relaxations
@@ -87,7 +88,8 @@ def summarize(
 ) -> NetworkSimulation:
     """Return what the runs of a network say together; see `validate.network.run`."""
     data = _Replications(runs, antithetic=antithetic, confidence=confidence)
-    overloaded = _overloaded(spec, runs)
+    growing = _growing(spec, runs)
+    overloaded = tuple(name for name, keeps_up in growing.items() if keeps_up is False)
     metrics: dict[str, Estimate] = {}
     for place, estimates, full in _all(spec, data, overloaded):
         for name, estimate in estimates.items():
@@ -114,7 +116,7 @@ def summarize(
         metrics=metrics,
         utilization=utilization,
         bottleneck=max(utilization, key=lambda name: utilization[name].best),
-        stable=not overloaded,
+        stable=worst(growing.values()),
         overloaded=overloaded,
         short=_short(runs),
         counted=counted,
@@ -188,13 +190,18 @@ def _passage_metrics(spec: QueueingNetwork, data: _Replications, classes: list[i
     }
 
 
-def _overloaded(spec: QueueingNetwork, runs: Sequence[Run]) -> tuple[str, ...]:
-    """Return the nodes where the number of jobs kept growing; closed jobs alone cannot pile up."""
+def _growing(spec: QueueingNetwork, runs: Sequence[Run]) -> dict[str, bool | None]:
+    """Return of the nodes where jobs may pile up whether they keep up; closed jobs alone cannot."""
     if not spec.arrival_rates.any():
-        return ()
+        return {}
     measured = np.array([r.numbers[WARM_UP_BATCHES:] for r in runs])
     ended = np.array([r.departures[WARM_UP_BATCHES:].sum() for r in runs])
-    return tuple(name for node, name in enumerate(spec.nodes) if piles_up(measured[:, :, node], left=ended))
+    finite = {station.name for station in spec.stations if station.capacity < INF}
+    return {
+        name: stability(measured[:, :, node], left=ended)
+        for node, name in enumerate(spec.nodes)
+        if name not in finite
+    }
 
 
 def _short(runs: Sequence[Run]) -> bool:

@@ -91,7 +91,9 @@ class NocExperiment(Experiment):
             [run.series for run in each],
             deadlocked=any(run.deadlocked for run in each),
             full=any(run.full for run in each),
+            closed=isinstance(self.spec.traffic, Transactions),
         )
+        stable = None if found == "undecided" else found == "stable"
         flits = np.array([run.channels[0] for run in each]) * table.channel_cycles_per_flit
         busiest = table.channel_names[int(np.argmax(flits.sum(axis=0)))]
         cycles = np.array([run.cycles for run in each], dtype=float)
@@ -100,7 +102,7 @@ class NocExperiment(Experiment):
             for name, mine in zip(table.channel_names, flits.T, strict=True)
         }
         packets = [int(run.sums[0].sum()) for run in each]
-        metrics = self._metrics(each, table, stable=found == "stable")
+        metrics = self._metrics(each, table, stable=stable is not False)
         return NocSimulation(
             spec=self.spec,
             metrics={**metrics, "max_utilization": utilization[busiest]},
@@ -110,7 +112,7 @@ class NocExperiment(Experiment):
             },
             utilization=utilization,
             bottleneck=busiest,
-            stable=found == "stable",
+            stable=stable,
             verdict=found,
             short=min(packets) < FEWEST_OBSERVATIONS,
             runs=each,

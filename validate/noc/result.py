@@ -25,7 +25,7 @@ class NocSimulation(Simulation):
     ``short`` is whether a replication measured fewer than 500 packets.
     """
 
-    verdict: str = ""  # "stable", "saturated", "metastable" or "deadlocked", see `validate.noc.verdict`
+    verdict: str = ""  # One of `validate.noc.verdict.VERDICTS`
     # The replications; a result that was loaded has none, and no flows and channels
     runs: tuple[Run, ...] = ()
 
@@ -70,7 +70,7 @@ class NocSimulation(Simulation):
 
     def _overloaded(self) -> npt.NDArray[np.bool_]:
         """Return the flows whose times are infinite."""
-        if self.stable:
+        if self.stable is not False:
             return np.zeros(self.runs[0].sums.shape[1], dtype=bool)
         if self.verdict == "deadlocked":
             return np.ones(self.runs[0].sums.shape[1], dtype=bool)

@@ -90,7 +90,7 @@ def saturation_rate(
         noc = replace(spec, injection_rate=rate)
         result = simulate(noc, replications=replications, seed=seed, progress=_silent, **options)
         found.append((rate, result))
-        return bool(result.stable)
+        return result.stable is not False
 
     while high - low > precision * high:
         middle = (low + high) / 2

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from qmodels.checks import IntArray
 from validate.estimates.intervals import mean_interval
-from validate.estimates.stopping import early_and_late, is_unstable
+from validate.estimates.stopping import early_and_late, stability
 
-VERDICTS = ("stable", "metastable", "saturated", "deadlocked")
+VERDICTS = ("stable", "undecided", "metastable", "saturated", "deadlocked")
 
 _SURE = 0.99
 _COLLAPSE = 0.97
@@ -19,14 +19,15 @@ _FEW, _NOTICED = 5.0, 0.001
 _LATE = 0.02
 
 
-def verdict(series: Sequence[IntArray], *, deadlocked: bool, full: bool) -> str:
+def verdict(series: Sequence[IntArray], *, deadlocked: bool, full: bool, closed: bool = False) -> str:
     """Return one of `VERDICTS`.
 
     ``series``: of each replication, from an empty network on: packets that wait at the sources at the end of
     each interval, packets delivered in it; ``deadlocked``, ``full``: whether a replication ended in a
-    deadlock, or because too many packets waited. Returns ``"saturated"`` where packets pile up;
-    ``"metastable"`` where they do after the network had carried more than it carries then, or in some
-    replications only; see `is_unstable`.
+    deadlock, or because too many packets waited; ``closed``: whether no more than so many can wait. Returns
+    ``"saturated"`` where packets pile up; ``"metastable"`` where they do after the network had carried more
+    than it carries then, or in some replications only; ``"undecided"`` where the runs cannot tell, see
+    `stability`.
 
     Packets pile up where the backlog grew for certain, or to the double, in most replications, and by
     a thousandth of all packets or more.
@@ -47,9 +48,10 @@ def verdict(series: Sequence[IntArray], *, deadlocked: bool, full: bool) -> str:
     moved = np.array([s[:, 1].sum() for s in series])
     piled = late - early > np.maximum(_FEW, _NOTICED * moved)
     doubled = piled & (late > 2 * early)
-    unstable = 2 * piled.sum() > piled.size and is_unstable(early, late)
+    keeps_up = stability([s[len(s) // 5 :, 0] for s in series])
+    unstable = 2 * piled.sum() > piled.size and keeps_up is False
     if not (full or unstable or 2 * doubled.sum() > doubled.size):
-        return "stable"
+        return "stable" if closed or keeps_up or not piled.any() else "undecided"
     twelfth = len(series[0]) // 12
     carried = [(s[1 : twelfth + 1, 1].mean(), s[len(s) // 2 :, 1].mean()) for s in series]
     before, after = np.array(carried).T

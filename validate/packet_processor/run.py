@@ -59,6 +59,7 @@ class Run:
     parts: FloatArray  # mean of each of `PARTS` over what ended in it [ns]
     p99: float  # 99th percentile of the latency of the packets that left [ns]
     growth: float  # packets by which the number in the system, holds excluded, grew for each that arrived
+    active: FloatArray  # packets in the system, holds excluded, at the snapshots of the measured stretch
     short: bool  # whether the run was too short for its warm-up
 
 
@@ -89,7 +90,7 @@ def run_replication(job: Job) -> Run:
     active = np.array([s["active"] for s in snapshots], dtype=float)
     more = active[-number:].mean() - active[begin : begin + number].mean() if number else 0.0
     growth = float(more) / max(1.0, arrived)
-    return _reduce(spec, system, packets, snapshots, first, growth=growth, short=short)
+    return _reduce(spec, system, packets, snapshots, first, growth=growth, active=active[first:], short=short)
 
 
 def replayed(spec: PacketProcessor, packets: int) -> Rotations | None:
@@ -169,6 +170,7 @@ def _reduce(
     first: int,
     *,
     growth: float,
+    active: FloatArray,
     short: bool,
 ) -> Run:
     start, end = snapshots[first], snapshots[-1]
@@ -192,6 +194,7 @@ def _reduce(
         parts=mean_parts(more["stages"], more["operations"]) if measured else np.full(len(PARTS), np.inf),
         p99=Histogram(counts=more["histogram"]).quantile(0.99) if measured else np.inf,
         growth=growth,
+        active=active,
         short=short or counts[c.LEFT_PACKETS] < 500,
     )
 

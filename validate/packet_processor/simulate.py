@@ -11,16 +11,18 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.traffic.arrivals import Recorded
 from validate.campaigns.experiment import Experiment
 from validate.estimates.statistics import (
     INF,
     Estimate,
     exactly,
     mean_interval,
+    periodic_stability,
     probability_interval,
     ratio_interval,
+    stability,
 )
-from validate.estimates.stopping import OVERLOAD_GROWTH
 from validate.packet_processor import counts as c
 from validate.packet_processor.energy import energy_per_packet
 from validate.packet_processor.resources import station_groups, station_names
@@ -29,6 +31,8 @@ from validate.packet_processor.run import PARTS, Job, Run, replayed, run_replica
 
 LATENCIES = ("packet_latency", "packet_latency_p99", "lookup_latency", "write_latency", "read_latency")
 OVERLOAD_UTILIZATION = 0.995
+FEWEST_SNAPSHOTS = 5
+"""Snapshots of a run with few packets that say nothing of a growth."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,20 +109,25 @@ class PacketExperiment(Experiment):
         return _summarise(self, opened, closed, seconds)
 
 
-def _keeps_up(runs: list[Run]) -> bool:
-    """Return whether packets do not pile up and no single server is always busy."""
-    growth = mean_interval([r.growth for r in runs], confidence=0.99)
+def _keeps_up(spec: PacketProcessor, runs: list[Run], metrics: Mapping[str, Estimate]) -> bool | None:
+    """Return whether packets do not pile up, no server is always busy and the closed system carries as much.
+
+    Where the packets in the system do not tell, what the closed system carries does.
+    """
     busiest = max(np.sum([r.busy for r in runs], axis=0)) / sum(r.duration for r in runs)
-    piled_up = growth.best > OVERLOAD_GROWTH and growth.low > 0
-    return not piled_up and bool(busiest < OVERLOAD_UTILIZATION)
-
-
-def _exceeds(spec: PacketProcessor, metrics: Mapping[str, Estimate]) -> bool:
-    """Return whether more is offered, and not refused, than the closed system can carry."""
-    accepted = (
-        spec.workload.offered_gbps * spec.workload.load_factor * (1 - metrics["blocking_probability"].best)
-    )
-    return "saturation_data_rate" in metrics and bool(accepted > metrics["saturation_data_rate"].high)
+    found = None
+    if isinstance(spec.workload.arrivals, Recorded):
+        found = periodic_stability([r.growth for r in runs])
+    elif min(r.active.size for r in runs) >= FEWEST_SNAPSHOTS:
+        found = stability([r.active for r in runs], left=[r.measured for r in runs])
+    if busiest >= OVERLOAD_UTILIZATION:
+        return False
+    carried = metrics.get("saturation_data_rate")
+    if found is False or carried is None:
+        return found
+    workload = spec.workload
+    accepted = workload.offered_gbps * workload.load_factor * (1 - metrics["blocking_probability"].best)
+    return False if accepted > carried.high else True if accepted < carried.low else found
 
 
 def _summarise(
@@ -134,12 +143,12 @@ def _summarise(
         full = _busiest(dict(zip(names, _busy_fractions(closed, confidence), strict=True)), names, groups)
     metrics = _metrics(spec, opened, closed, confidence)
     metrics["max_utilization"] = utilization[bottleneck]
-    stable = _keeps_up(opened) and not _exceeds(spec, metrics)
+    stable = _keeps_up(spec, opened, metrics)
     parts = {
         name: mean_interval([r.parts[k] for r in opened], confidence=confidence)
         for k, name in enumerate(PARTS)
     }
-    if not stable:
+    if stable is False:
         endless = exactly(INF, confidence=confidence)
         metrics |= dict.fromkeys(LATENCIES, endless)
         parts = dict.fromkeys(parts, endless)

@@ -14,6 +14,8 @@ import numpy as np
 from qmodels import checks
 from qmodels.systems.spec.kind import metric_of
 
+UNDECIDED = "undecided"
+"""What files and tables say where ``stable`` is None."""
 SHOWN = 64
 """Metrics that a printed result shows; the others are in ``metrics``."""
 
@@ -39,8 +41,8 @@ class Result:
     bottleneck : str or array of str
         What fills up first.
     stable, validated : bool or array of bool
-        Whether every resource keeps up; whether the numbers may be trusted as far as ``error`` (of a
-        model) or the intervals (of a simulation) say.
+        Whether every resource keeps up, of a simulation None where its runs cannot tell; whether the
+        numbers may be trusted as far as ``error`` (of a model) or the intervals (of a simulation) say.
     error : mapping of str to MeasuredError
         Of a model against simulation on systems like this, by metric, with its sign.
     notes : tuple of str
@@ -185,7 +187,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return every metric by name, and whether it is ``stable``."""
-        return {**self.metrics, "stable": self.stable}
+        return {**self.metrics, "stable": said(self.stable)}
 
     def to_pandas(self) -> Any:
         """Return the `rows` as a tidy DataFrame (needs pandas)."""
@@ -241,7 +243,8 @@ class Result:
         """Return whether it keeps up, what fills up first, and what a reader must know, a line each."""
         if self.shape:
             return [f"{int(np.sum(self.stable))} of {np.size(self.stable)} stable", *self.notes]
-        state = "stable" if np.all(self.stable) else "overloaded"
+        states = {None: f"{UNDECIDED} whether it is stable: simulate longer", False: "overloaded"}
+        state = states.get(None if self.stable is None else bool(np.all(self.stable)), "stable")
         first = f"; fills up first: {self.bottleneck}" if self.bottleneck else ""
         known = [error.where for error in self.error.values() if error.known]
         measured = [f"error: against simulation, {known[0]}"] if known and known[0] else []
@@ -266,6 +269,11 @@ class Result:
         )
         footer = "<br>".join(map(escape, self.remarks()))
         return f"<table><caption>{escape(self.title)}</caption>{cells}</table><p>{footer}</p>"
+
+
+def said(stable: Any) -> Any:
+    """Return whether a system keeps up as files and tables have it: a truth value or `UNDECIDED`."""
+    return UNDECIDED if stable is None else stable
 
 
 def _number(value: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from qmodels import checks
+from qmodels.systems.spec.result import UNDECIDED, said
 from qmodels.systems.spec.whole import whole
 
 FORMAT = 1
@@ -28,6 +29,7 @@ def write(result: Any, path: Path) -> Path:
         "spec": None if result.spec is None else to_toml(result.spec, kind=True),
         "units": result.units,
         **{name: _plain(getattr(result, name)) for name in result.saved},
+        "stable": _plain(said(result.stable)),
     }
     with whole(path) as part:
         part.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
@@ -87,4 +89,4 @@ def numbers(value: Any) -> Any:
     if isinstance(value, list):
         found = [numbers(one) for one in value]
         return np.array(found)
-    return float(value) if value in ("inf", "-inf", "nan") else value
+    return float(value) if value in ("inf", "-inf", "nan") else None if value == UNDECIDED else value
