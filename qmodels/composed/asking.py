@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from qmodels.composed.parts import load_of, network_load, respond, respond_netwo
 from qmodels.composed.plan import Plan, Site
 from qmodels.composed.streams import PacketAnswer, PacketStreams, PartAnswer, Response, Stream
 from qmodels.systems.composed.system import System
+
+Others: TypeAlias = Mapping[tuple[str, str], float]
+"""Rates at which the jobs of flows are met at parts. [1/ns]"""
 
 LEAST = 1e-12
 """Rate of a flow without jobs, for what one would meet. [1/ns]"""
@@ -54,6 +57,8 @@ class Asking:
     trials: Mapping[int, FloatArray] = field(default_factory=dict)  # of allocations, see `Stream.trials`
     # Share of the jobs that come as far as a site, where some are lost before.
     coming: Mapping[int, float] = field(default_factory=dict)
+    # Share of the jobs of each flow that begin, where some do not.
+    entering: Mapping[str, float] = field(default_factory=dict)
     # By which factor those of sites are above those of the streams themselves.
     raised: dict[int, float] = field(default_factory=dict)
     # Of flows that come in bursts, see `Stream.peak`.
@@ -61,7 +66,9 @@ class Asking:
     crowds: bool = True  # whether what a stalled memory releases comes to stations at once
     known: dict[Any, Any] = field(default_factory=dict)
 
-    def at(self, rates: Mapping[str, float], *, own: Mapping[str, float] | None = None) -> Heard:
+    def at(
+        self, rates: Mapping[str, float], *, own: Mapping[str, float] | None = None, met: Others | None = None
+    ) -> Heard:
         """Return what the parts answer.
 
         Parameters
@@ -70,8 +77,11 @@ class Asking:
             Jobs of each flow that begin. [1/ns]
         own : mapping of str to float, optional
             The same for sites whose jobs ask the copy at their own place; as ``rates`` if left out.
+        met : mapping of flow and part to float, optional
+            Rates at which jobs of limited number are met there instead. [1/ns]
         """
-        asked, places = self._asked(rates, rates if own is None else own)
+        met = met or {}
+        asked, places = self._asked(rates, rates if own is None else own, met)
         responses: dict[int, Response] = {}
         intensity = dict.fromkeys((site.part for site in self.plan.sites), 0.0)
         doubts: list[str] = []
@@ -86,7 +96,7 @@ class Asking:
             responses = Released(self.system, rates, responses, intensity).all(self.plan)
         legs, packet = tuple(NOTHING for _ in self.plan.legs), NOTHING
         if self.plan.legs:
-            sent = self._network(rates)
+            sent = self._network(self._sent(rates, met))
             legs, packet = sent[:2]
             intensity |= _named(self.system.interconnect, sent[2].intensity)
             doubts += sent[2].doubts
@@ -99,8 +109,22 @@ class Asking:
             asked=streamed,
         )
 
+    def loads(
+        self, rates: Mapping[str, float], parts: Collection[str], met: Others | None = None
+    ) -> dict[str, float]:
+        """Return the intensity of the fullest of each of some parts."""
+        asked, _ = self._asked(rates, rates, met or {})
+        found = {part: self._load(part, tuple(asked[part])) for part in parts if part in asked}
+        if self.plan.legs and self.system.interconnect in parts:
+            found[self.system.interconnect] = self._network_load(self._sent(rates, met or {}))
+        return {part: found.get(part, 0.0) for part in parts}
+
     def limit(
-        self, rates: Mapping[str, float], flows: Collection[str], parts: Collection[str] | None = None
+        self,
+        rates: Mapping[str, float],
+        flows: Collection[str],
+        parts: Collection[str] | None = None,
+        met: Others | None = None,
     ) -> float:
         """Return by which factor the rates of some flows may grow until the first resource is full.
 
@@ -112,16 +136,14 @@ class Asking:
             Those that grow.
         parts : collection of str, optional
             Parts that are looked at; all if left out.
+        met : mapping of flow and part to float, optional
+            As in `at`.
         """
         looked = self.plan.parts(self.system.interconnect) if parts is None else parts
 
         def intensity(factor: float) -> dict[str, float]:
             grown = {name: r * factor if name in flows else r for name, r in rates.items()}
-            asked, _ = self._asked(grown, grown)
-            found = {part: self._load(part, tuple(asked[part])) for part in looked if part in asked}
-            if self.plan.legs and self.system.interconnect in looked:
-                found[self.system.interconnect] = self._network_load(grown)
-            return {part: found.get(part, 0.0) for part in looked}
+            return self.loads(grown, looked, met)
 
         grow = max((r for name, r in rates.items() if name in flows), default=1.0)
         # Rates below what a flow without jobs is asked with say nothing.
@@ -140,18 +162,26 @@ class Asking:
         return factor
 
     def _asked(
-        self, rates: Mapping[str, float], own: Mapping[str, float]
+        self, rates: Mapping[str, float], own: Mapping[str, float], met: Others
     ) -> tuple[dict[str, list[Stream]], dict[str, list[int]]]:
         """Return what each part is asked, and the numbers of the sites that ask."""
         asked: dict[str, list[Stream]] = {}
         places: dict[str, list[int]] = {}
         for site in self.plan.sites:
             chosen = own if site.own else rates
-            rate = max(chosen[site.flow], LEAST) * site.visits * self.coming.get(site.number, 1.0)
+            begun = chosen[site.flow]
+            if (site.flow, site.part) in met:
+                begun = met[site.flow, site.part] / self.entering.get(site.flow, 1.0)
+            rate = max(begun, LEAST) * site.visits * self.coming.get(site.number, 1.0)
             if rate > 0:
                 asked.setdefault(site.part, []).append(self._stream(site, rate))
                 places.setdefault(site.part, []).append(site.number)
         return asked, places
+
+    def _sent(self, rates: Mapping[str, float], met: Others) -> dict[str, float]:
+        """Return the rates at which the packets of flows are met."""
+        begun = {name: rate * self.entering.get(name, 1.0) for name, rate in rates.items()}
+        return {name: met.get((name, self.system.interconnect), rate) for name, rate in begun.items()}
 
     def own_loads(self, rates: Mapping[str, float], heard: Heard) -> dict[int, float]:
         """Return the load that each site brings to its part."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from qmodels.composed.as_network import HOLD, THINK, Solved
+from qmodels.composed.couplings.closed import see
+from qmodels.composed.couplings.numbers import meet
 from qmodels.composed.figures import Figures, FlowFigures, flow_metrics, parts_together
 from qmodels.composed.fixed_point.met import passage
 from qmodels.composed.fixed_point.state import State
@@ -41,6 +43,11 @@ def network_figures(state: State, solved: Solved) -> Figures:
         flows[flow.name] = FlowFigures(
             latency=Span(mean, 0.0), throughput=rate * (1 - lost if lost > 0 else 1.0), parts=parts, lost=lost
         )
+        state.numbers[flow.name] = {part: rate * time for part, time in parts.items()}
+    meet(state)
+    for flow in state.system.flows:
+        if flow.closed:
+            see(state, flow)
     flows = {flow.name: _with_spread(state, flow, flows[flow.name]) for flow in state.system.flows}
     metrics = flow_metrics(flows, {part: spent[part] / count[part] for part in spent})
     metrics["saturation_factor"] = saturation_factor(state)

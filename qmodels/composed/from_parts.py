@@ -112,7 +112,7 @@ def _visits(state: State, heards: Mapping[str, Heard], met: Met) -> dict[str, fl
         if name in state.system.parts:
             time[name], count[name] = pool.wait.mean, 1.0
     if state.plan.legs:
-        time[state.system.interconnect] = state.asking.at(state.rates).packet.mean
+        time[state.system.interconnect] = state.asking.at(state.rates, met=state.among()).packet.mean
         count[state.system.interconnect] = 1.0
     return {part: time[part] / count[part] for part in time}
 
@@ -122,8 +122,12 @@ def _counts_blocks(step: object) -> bool:
 
 
 def saturation_factor(state: State) -> float:
-    """Return by which factor all open rates may grow until the first resource is full."""
-    opened = [flow.name for flow in state.system.flows if not flow.closed and state.rates[flow.name] > 0]
+    """Return by which factor all open rates may grow until the first resource is full.
+
+    As closed flows do, those that lose jobs leave room for those that wait, if there are any.
+    """
+    flows = [flow for flow in state.system.flows if not flow.closed and state.rates[flow.name] > 0]
+    opened = [flow.name for flow in flows if not flow.loses] or [flow.name for flow in flows]
     if not opened:
         return float("inf")
     alone = {name: rate if name in opened else 0.0 for name, rate in state.rates.items()}

@@ -121,6 +121,11 @@ def apart_by_part(last: float, branches: Sequence[Mapping[str, float]]) -> dict[
     return weighted((last / total, parts) for parts in own)
 
 
+def by_part(times: Mapping[str, float]) -> dict[str, float]:
+    """Return times by part, those in branches that join among them."""
+    return weighted((1.0, {name.removeprefix(f"{TOGETHER} "): time}) for name, time in times.items())
+
+
 def some_of(law: FloatArray) -> FloatArray:
     """Return a law of 0, 1, 2, ... given that it is not 0."""
     some = law.copy()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from scipy.optimize import brentq
 
@@ -13,6 +15,7 @@ from qmodels.composed.couplings.regions import Region
 from qmodels.composed.fixed_point.met import met_at, met_now, passage
 from qmodels.composed.fixed_point.state import State
 from qmodels.composed.fixed_point.walks import walk
+from qmodels.composed.times import by_part
 from qmodels.systems.composed.flow import Flow
 
 NEAR = 1e-4
@@ -53,7 +56,8 @@ def closed_rate(state: State, flow: Flow) -> float:
     def alone_at(rate: float) -> dict[str, float]:
         return times_of(state.view(flow, rate).alone(state.view(flow, 0.0)))
 
-    most = state.asking.limit({**state.rates, flow.name: 1.0}, [flow.name])
+    others = state.among(flow.name)
+    most = state.asking.limit({**state.rates, flow.name: 1.0}, [flow.name], met=others)
     regions = []
     for pool in own:
         each = state.taken(pool, {**state.rates, flow.name: 1.0})
@@ -75,7 +79,26 @@ def closed_rate(state: State, flow: Flow) -> float:
     for pool, time in zip(own, crowd.regions, strict=True):
         each = state.taken(pool, {**state.rates, flow.name: 1.0})
         state.stays[pool] = time / each
+    numbers = _numbers(state, flow, dict(zip(outside.parts, crowd.left, strict=True)), rate)
+    missing = flow.population - rate * (idle + sum(crowd.regions)) - sum(crowd.left)
+    if missing > 0 and crowd.left:
+        # Those who wait beyond what parts answer do so at the fullest.
+        fullest = max(numbers, key=lambda part: numbers[part])
+        numbers[fullest] += missing
+    state.numbers[flow.name] = numbers
     return rate
+
+
+def _numbers(state: State, flow: Flow, outside: Mapping[str, float], rate: float) -> dict[str, float]:
+    """Return how many jobs of a closed flow are at each part, those in pools of its own among them."""
+    found = dict(outside)
+    for pool in state.stays:
+        if pool in state.curves and any(take.flow == flow.name for take in state.takes(pool)):
+            taken = state.taken(pool, {**state.rates, flow.name: rate})
+            met, inside = state.curves[pool](taken).staying(state.stays[pool]), state.insides[pool]
+            for part, time in inside.times_of(met.hold).items():
+                found[part] = found.get(part, 0.0) + taken * time
+    return by_part(found)
 
 
 def spread(speeds: FloatArray, copies: int) -> FloatArray:
@@ -101,7 +124,8 @@ def see(state: State, flow: Flow) -> None:
         return float(passage(state, flow, state.view(flow, seen), met).span.mean) - time
 
     state.extra[flow.name] = 0.0
-    high = state.asking.limit({**state.rates, flow.name: rate}, [flow.name]) * rate * FULL
+    others = state.among(flow.name)
+    high = state.asking.limit({**state.rates, flow.name: rate}, [flow.name], met=others) * rate * FULL
     high = min(high, 1e3 * rate)
     if beyond(0.0) >= -(NEAR**2) * time:
         state.seen[flow.name] = 0.0

@@ -78,12 +78,14 @@ def speeds_inside(state: State, pool: str, inside: Inside) -> Speeds:
     if not inner:
         return inside.speeds
 
+    others = state.among(flow.name)
+
     def rates(rate: float) -> dict[str, float]:
         return {**state.rates, flow.name: rate}
 
     def times_at(rate: float) -> dict[str, float]:
         met = met_at(state, rates(rate), {name: state.curves[name] for name in inner})
-        passage, held = walk(state, flow, state.calm.at(rates(rate)), met)
+        passage, held = walk(state, flow, state.calm.at(rates(rate), met=others), met)
         times = dict(passage.by_part)
         for name in inner:
             for part, time in held[name].parts.items():
@@ -94,7 +96,7 @@ def speeds_inside(state: State, pool: str, inside: Inside) -> Speeds:
     profile = Profile(lambda _: {}, limit=np.inf, rates=np.zeros(1), servers={})
     now = state.rates[flow.name]
     if any(time > 0 for time in times_at(now * NEAR).values()):
-        limit = now * state.calm.limit(state.rates, {flow.name})
+        limit = now * state.calm.limit(state.rates, {flow.name}, met=others)
         most, servers = float(inside.profile.rates[-1]), state.servers({flow.name})
         profile = profile_of(times_at, limit=limit, most=most, servers=servers)
 

@@ -25,6 +25,7 @@ class Crowd:
     rates: FloatArray  # rates at which they go round [1/ns]
     regions: tuple[float, ...] = ()  # of all of them, the time of a round that each takes at the regions [ns]
     found: tuple[float, ...] = ()  # how many the last of them finds at each part
+    left: tuple[float, ...] = ()  # how many are at each part with it
 
 
 def going_round(profile: Profile, jobs: int, *, idle: float = 0.0, regions: Sequence[Region] = ()) -> Crowd:
@@ -69,7 +70,7 @@ def going_round(profile: Profile, jobs: int, *, idle: float = 0.0, regions: Sequ
             rates[n:] = rate
             break
         last = rate
-    return Crowd(rates=rates, regions=tuple(taken[: len(regions)]), found=met)
+    return Crowd(rates=rates, regions=tuple(taken[: len(regions)]), found=met, left=tuple(found))
 
 
 def _round(
@@ -104,4 +105,4 @@ def _by_numbers(profile: Profile, jobs: int, idle: float, walkers: Sequence[AtRe
         for walker in walkers:
             rates, _ = walker.joining(rates)
     rates = np.minimum(rates, profile.below(float(rates[-1])))
-    return Crowd(rates=rates, regions=tuple(times), found=last)
+    return Crowd(rates=rates, regions=tuple(times), found=last, left=tuple(found))

@@ -88,6 +88,14 @@ class Inside:
     def _known(self) -> dict[tuple[int, float, int], tuple[Profile, Crowd]]:
         return {}
 
+    def times_of(self, hold: float) -> dict[str, float]:
+        """Return at which parts a token that is held so long spends the time. [ns]."""
+        profile = self.few or self.profile
+        rate = profile.rate_of(hold)
+        times = {part: float(np.interp(rate, profile.rates, row)) for part, row in profile.times.items()}
+        total = sum(times.values())
+        return {part: time * hold / total for part, time in times.items()} if total > 0 else times
+
     def rate_at(self, hold: float) -> float:
         """Return the rate at which a stream from outside would hold tokens so long."""
         return (self.few or self.profile).rate_of(hold)

@@ -75,6 +75,7 @@ def inside_of(state: State, pool: str) -> Inside:
     shares = tuple(round(state.rates[name] / total, 10) for name in sorted(flows))
     others = tuple(rate for name, rate in state.rates.items() if name not in flows)
     asking = state.asking_inside(pool)
+    others += tuple(state.among_inside(pool).values())
     key = (pool, shares, others, tuple(asking.scvs.items()), tuple(asking.batches.items()))
     if key not in state.known:
         state.known[key] = _make_inside(state, pool, flows)
@@ -84,24 +85,24 @@ def inside_of(state: State, pool: str) -> Inside:
 
 def _make_inside(state: State, pool: str, flows: set[str]) -> Inside:
     taken, tokens = state.taken(pool, state.rates), state.tokens(pool)
-    inner = inner_curves(state, pool)
+    inner, others = inner_curves(state, pool), state.among_inside(pool)
 
     def times_at(rate: float, *, few: bool = False) -> dict[str, float]:
         rates = state.scaled(pool, state.rates, max(rate / taken, 1e-9))
         met = Met(pools={n: curve(state.taken(n, rates)) for n, curve in inner.items()}, within={})
-        heard = state.asking_inside(pool).at(rates)
+        heard = state.asking_inside(pool).at(rates, met=others)
         return held_inside(state, pool, state.heard_inside(pool, heard, rate) if few else heard, met)
 
     def alone_at(rate: float, *, few: bool) -> dict[str, float]:
         heard = [
-            state.asking_inside(pool).at(state.scaled(pool, state.rates, max(each / taken, 1e-9)))
+            state.asking_inside(pool).at(state.scaled(pool, state.rates, max(each / taken, 1e-9)), met=others)
             for each in (rate, 0.0)
         ]
         lone = heard[0].alone(heard[1])
         return held_inside(state, pool, state.heard_inside(pool, lone, rate) if few else lone, NO_POOLS)
 
     asked = asked_inside(state.plan, pool, state.system.interconnect)
-    limit = state.asking_inside(pool).limit(state.rates, flows, asked)
+    limit = state.asking_inside(pool).limit(state.rates, flows, asked, others)
     if state.loses(pool):
         limit = limit_inside(state, pool, limit)
     else:
@@ -145,13 +146,15 @@ def _stalled(state: State, pool: str, inside: Inside, rate: float) -> float:
         return 0.0
     rates = state.scaled(pool, state.rates, rate / state.taken(pool, state.rates))
     between = inside.tokens / float(inside.speeds(rate)[-1])
-    return stalled(state.asking_inside(pool).at(rates), state.sites_inside(pool), rates, rate * between)
+    heard = state.asking_inside(pool).at(rates, met=state.among_inside(pool))
+    return stalled(heard, state.sites_inside(pool), rates, rate * between)
 
 
 def _alone_scvs(state: State, pool: str, flows: set[str]) -> tuple[float, dict[str, float]]:
     """Return the variability of how long a job alone holds tokens of a pool, of all and by part."""
     heard = state.asking_inside(pool).at(
-        {name: 0.0 if name in flows else rate for name, rate in state.rates.items()}
+        {name: 0.0 if name in flows else rate for name, rate in state.rates.items()},
+        met=state.among_inside(pool),
     )
     helds = [walk(state, state.system.flow(n), heard, NO_POOLS)[1].get(pool, Held()) for n in sorted(flows)]
     noise = {}

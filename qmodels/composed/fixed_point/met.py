@@ -45,14 +45,15 @@ def met_at(state: State, rates: Rates, curves: Curves) -> Met:
         if state.loses(name):
             factor = max(state.insides[name].rate_at(pool.hold) / taken, NEARLY_NONE)
             scaled = state.scaled(name, here, factor)
-            within[name] = state.asking_inside(name).at(scaled)
+            within[name] = state.asking_inside(name).at(scaled, met=state.among_inside(name))
             inner |= dict.fromkeys(state.nested[name], scaled)
             continue
         if state.all_closed(name):
             factor = state.insides[name].rate_at(pool.hold) / taken
         else:
             factor = slower[name] = outer * slowdown(state, name, state.scaled(name, here, outer), pool.hold)
-        within[name] = state.asking.at(state.scaled(name, here, factor))
+        others = state.among_inside(name)
+        within[name] = state.asking.at(state.scaled(name, here, factor), met=others)
         if state.all_closed(name):
             within[name] = state.heard_inside(name, within[name], factor * taken)
     met = Met(pools=pools, within=within)
@@ -72,7 +73,7 @@ def _make_up(state: State, pool: str, met: Met) -> None:
     if first not in met.pools:
         return
     flow = state.system.flow(take.flow)
-    passage, _ = walk(state, flow, state.calm.at(state.rates), met)
+    passage, _ = walk(state, flow, state.calm.at(state.rates, met=state.among(flow.name)), met)
     visits = state.taken(first, {**state.rates, flow.name: 1.0})
     wait = met.pools[first].wait
     longer = wait.mean + (met.pools[pool].hold - passage.span.mean) / visits
@@ -103,13 +104,15 @@ def held_without_pool(state: State, pool: str, rate: float) -> float:
     """Return how long a token would be held if there were tokens for all, taken at a rate."""
     rates = state.scaled(pool, state.rates, rate / state.taken(pool, state.rates))
     met = met_at(state, rates, inner_curves(state, pool))
-    return sum(held_inside(state, pool, state.asking.at(rates), met).values())
+    heard = state.asking.at(rates, met=state.among_inside(pool))
+    return sum(held_inside(state, pool, heard, met).values())
 
 
 def slowdown(state: State, pool: str, rates: Rates, hold: float) -> float:
     """Return by which factor the rates of jobs are lower that would be inside so long without a pool."""
     taken = state.taken(pool, rates)
-    now = tuple(rates.items()), tuple(state.asking.scvs.items()), tuple(state.asking.batches.items())
+    others = tuple(state.among_inside(pool).items())
+    now = tuple(rates.items()), others, tuple(state.asking.scvs.items()), tuple(state.asking.batches.items())
     key = ("factor", pool, hold, *now)
     if key not in state.known:
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from qmodels.composed.couplings.closed import closed_rate, see
+from qmodels.composed.couplings.numbers import meet
 from qmodels.composed.fixed_point.insides import learn
 from qmodels.composed.fixed_point.state import State
 from qmodels.composed.fixed_point.varying import vary
@@ -25,12 +26,14 @@ def settle(state: State) -> int:
     for flow in state.system.flows:
         state.rates[flow.name] = 0.0 if flow.closed else float(flow.mean_rate)
     _go_round(state, 0.5)
+    meet(state)
     old, recent, secant = _numbers(state), list[list[float]](), Secant()
     for count in range(1, ROUNDS + 1):
         asked = np.array([*state.rates.values()])
         for pool in state.nested:
             learn(state, pool)
         _go_round(state)
+        meet(state)
         vary(state, 0.5 if count > 10 else 1.0)
         new = _numbers(state)
         old[: asked.size] = asked.tolist()
@@ -73,4 +76,5 @@ def _numbers(state: State) -> list[float]:
     passed_on = (
         each.values() for one in (state.asking, state.calm) for each in (one.scvs, one.batches, one.coming)
     )
-    return [*state.rates.values(), *(number for some in passed_on for number in some)]
+    met = state.met.get("", {}).values()
+    return [*state.rates.values(), *met, *(number for some in passed_on for number in some)]

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from qmodels.composed.as_network import arrival_law
-from qmodels.composed.asking import Asking, Heard
+from qmodels.composed.asking import Asking, Heard, Others
 from qmodels.composed.couplings.pauses import met_once
 from qmodels.composed.couplings.pools import Inside, Pool
 from qmodels.composed.couplings.revisits import visit_laws
@@ -42,6 +42,10 @@ class State:
     seen: dict[str, float] = field(default_factory=dict)
     # Of a closed flow, the time its jobs wait beyond what parts answer, where they alone fill one [ns].
     extra: dict[str, float] = field(default_factory=dict)
+    # Of flows of which only so many jobs are there, how many are at each part.
+    numbers: dict[str, dict[str, float]] = field(default_factory=dict)
+    # At which rates they are met at parts, by those of a closed flow and, under "", by all others.
+    met: dict[str, dict[tuple[str, str], float]] = field(default_factory=dict)
     # Time that jobs stay at pools that are a region of a closed flow [ns].
     stays: dict[str, float] = field(default_factory=dict)
     # Share of the jobs of each flow that come to its end.
@@ -100,7 +104,7 @@ class State:
     def heard(self, flow: Flow) -> Heard:
         """Return what parts answer to the jobs of a flow; one of a closed flow does not meet itself."""
         if not flow.closed:
-            return self.asking.at(self.rates)
+            return self.asking.at(self.rates, met=self.among())
         return self.view(flow, self.seen.get(flow.name, self.rates[flow.name]))
 
     def view(self, flow: Flow, rate: float) -> Heard:
@@ -108,8 +112,18 @@ class State:
         local = flow.population / max(len(flow.at), 1)
         # At the copy at one's own place there are only those of that place.
         here = max(local - 1, 0.0) / local * flow.population / max(flow.population - 1, 1)
-        heard = self.asking.at({**self.rates, flow.name: rate}, own={**self.rates, flow.name: rate * here})
+        own = {**self.rates, flow.name: rate * here}
+        heard = self.asking.at({**self.rates, flow.name: rate}, own=own, met=self.among(flow.name))
         return met_once(heard, self.sites_of(flow.name), self.rates, flow.population)
+
+    def among(self, *flows: str) -> Others:
+        """Return at which rates jobs of others are met by those of some flows."""
+        known = self.met.get(flows[0] if len(flows) == 1 else "", self.met.get("", {}))
+        return {key: rate for key, rate in known.items() if key[0] not in flows}
+
+    def among_inside(self, pool: str) -> Others:
+        """Return the same for jobs that hold tokens of a pool."""
+        return self.among(*dict.fromkeys(take.flow for take in self.takes(pool)))
 
     def sites_of(self, flow: str) -> list[Site]:
         """Return where a flow asks."""

@@ -41,7 +41,8 @@ def _lose(state: State) -> None:
     state.asking.trials = trials_of(state.system, state.plan, state.rates, heard)
     times = {flow.name: passage(state, flow).span.mean for flow in state.system.flows}
     losses = losses_of(state.system, state.plan, state.asking, heard, times)
-    state.asking.coming, state.ending = surviving(state.plan, losses, entering(state))
+    state.asking.entering = entering(state)
+    state.asking.coming, state.ending = surviving(state.plan, losses, state.asking.entering)
     # Inside a window the jobs that are lost in front of it are not counted.
     state.calm.coming, _ = surviving(state.plan, losses, {})
     state.calm.trials = state.asking.trials
@@ -49,7 +50,7 @@ def _lose(state: State) -> None:
 
 def _pass_on(state: State, asking: Asking, weight: float, begun: Callable[[Flow], float] | None) -> None:
     """Pass variability on; without what begins it, as where jobs go round, arrivals are by chance."""
-    heard = asking.at(state.rates)
+    heard = asking.at(state.rates, met=state.among())
     scvs, batches = dict(asking.scvs), dict(asking.batches)
     for flow in state.system.flows:
         root = state.plan.roots[flow.name]
