@@ -32,8 +32,8 @@ class ClosedLoop(Answer):
     """
 
     upper_bound: float = np.inf  # no closed loop with these times has a higher transaction rate [1/ns]
-    # Virtual channels in which packets may wait for each other in a circle, empty without one. With one,
-    # several transactions end in a deadlock sooner or later: the rate is 0, the latency ``inf``.
+    # Virtual channels in which packets may wait for each other in a circle, empty without one; the numbers
+    # hold as long as they never do.
     deadlock: tuple[str, ...] = ()
 
 
@@ -89,11 +89,6 @@ def closed_loop(noc: Noc) -> ClosedLoop:
     idle = think + alone
     bound = population / idle if population == 1 else min(population / idle, 1 / float(demand.max()))
 
-    deadlock = noc.find_deadlock() or () if population > 1 else ()
-    if deadlock:
-        stuck = {"alone": alone, "deadlock": np.inf}
-        packet = dict.fromkeys(PACKET_TIMES, np.inf)
-        return _answer(noc, 0.0, stuck, packet, bound, dict.fromkeys(ends.names, 0.0), deadlock)
     # A station serves the flits that pass anyway: the delays hold only the rest of the way.
     rate, wait, waits = _settled(noc, table, ends, idle - float(demand.sum()), bound)
     latency = population / rate - think
@@ -102,7 +97,9 @@ def closed_loop(noc: Noc) -> ClosedLoop:
         ends.names, waits, float(zero_load @ per_transaction) + wait, float(per_transaction.sum())
     )
     busy = dict(zip(ends.names, (rate * demand).tolist(), strict=True))
-    return _answer(noc, rate, parts, packet, bound, busy)
+    # One transaction has nobody to wait for.
+    deadlock = noc.find_deadlock() or () if population > 1 else ()
+    return _answer(noc, rate, parts, packet, bound, busy, deadlock)
 
 
 def _settled(
@@ -154,7 +151,7 @@ def _answer(
     packet: dict[str, float],
     bound: float,
     utilization: dict[str, float],
-    deadlock: tuple[str, ...] = (),
+    deadlock: tuple[str, ...],
 ) -> ClosedLoop:
     """Return the answer; the rate is in transactions per cycle, times are in cycles."""
     traffic, clock = noc.traffic, noc.clock_ghz
@@ -177,7 +174,6 @@ def _answer(
         utilization=utilization,
         traffic_intensity=utilization,
         bottleneck=max(utilization, key=lambda name: utilization[name], default=""),
-        stable=not deadlock,
         validated=not several,
         doubts={
             **may_deadlock(deadlock),

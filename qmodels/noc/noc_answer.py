@@ -49,8 +49,8 @@ class NocAnswer(Answer):
     waits : Waits
         What the fixed point gave, for the injection rates in order.
     deadlock : tuple of str
-        Virtual channels in which packets may wait for each other in a circle; empty without one. With
-        one there is no steady state at any rate, and the saturation rate is 0.
+        Virtual channels in which packets may wait for each other in a circle; empty without one. The
+        numbers hold as long as they never do, which is likely below saturation and not beyond it.
 
     Notes
     -----
@@ -164,7 +164,7 @@ class NocAnswer(Answer):
     @cached_property
     def saturation_rate(self) -> float:
         """Injection rate from which queues grow without end [packets/cycle]."""
-        return 0.0 if self.deadlock else saturation_load(self.waits.turns)
+        return saturation_load(self.waits.turns)
 
     @property
     def _part_of_saturation(self) -> FloatArray:
@@ -324,8 +324,7 @@ class NocAnswer(Answer):
             curve = NocAnswer(model=self.model, spec=noc, waits=waits, deadlock=self.deadlock)
             axes.plot(rates, curve.packet_latency, color="C0", label="model")
             end = 1.05 * max(self.saturation_rate, loads.max(initial=0.0)) or 1.0
-            beyond = "deadlock" if self.deadlock else "saturated"
-            axes.axvspan(self.saturation_rate, end, color="#f2e4df", label=beyond)
+            axes.axvspan(self.saturation_rate, end, color="#f2e4df", label="saturated")
             axes.set_xlim(0, end)
         axes.plot(loads[np.isfinite(latency)], latency[np.isfinite(latency)], "o", color="C0", markersize=4)
         axes.axhline(self.zero_load_latency, linestyle=":", color="0.5", label="zero load")

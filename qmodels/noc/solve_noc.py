@@ -11,7 +11,7 @@ from qmodels.answer import Answer
 from qmodels.noc.collapse import jam_loads
 from qmodels.noc.noc_answer import NocAnswer
 from qmodels.noc.turns import Turns, group_turns
-from qmodels.noc.waits import find_waits, stuck_waits
+from qmodels.noc.waits import find_waits
 from qmodels.systems.noc.injection import Bernoulli
 from qmodels.systems.noc.memory import Transactions
 from qmodels.systems.noc.spec import Noc
@@ -40,9 +40,9 @@ def solve_noc(noc: Noc) -> Answer:
     -------
     NocAnswer
         Per flow, per channel and in all. Where there is no steady state, latencies are ``inf`` and
-        ``stable`` is False. So they are at every load where packets may wait for each other in a
-        circle, which ``deadlock`` names: sooner or later they do. Closed loops (`Transactions`) are
-        answered by `qmodels.noc.closed_loop`.
+        ``stable`` is False. Where packets may wait for each other in a circle, which ``deadlock``
+        names, the numbers hold as long as they never do. Closed loops (`Transactions`) are answered by
+        `qmodels.noc.closed_loop`.
 
     Notes
     -----
@@ -138,7 +138,4 @@ def solve_noc(noc: Noc) -> Answer:
     process = noc.process if isinstance(noc.process, OnOff) else Bernoulli()
     turns, deadlock = _turns(replace(noc, injection_rate=0.0, process=process, clock_ghz=1.0))
     loads = np.ravel(np.asarray(noc.mean_rate, dtype=float))
-    waits = find_waits(turns, loads)
-    return NocAnswer(
-        model=MODEL, spec=noc, waits=stuck_waits(waits) if deadlock else waits, deadlock=deadlock
-    )
+    return NocAnswer(model=MODEL, spec=noc, waits=find_waits(turns, loads), deadlock=deadlock)

@@ -117,7 +117,6 @@ def solve_program(spec: MessageProgram) -> ProgramAnswer:
             name.removesuffix("_time"): by_process[name][last] / clock for name in PROCESS_TIMES[1:]
         },
         traffic_intensity={"channels": found.crowding},
-        stable=not deadlock,
         validated=not any(doubts.values()),
         doubts=doubts,
         error=errors,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -149,18 +149,6 @@ def find_waits(turns: Turns, loads: FloatArray) -> Waits:
     for values in (at_turn, stall, front):
         values[~stable] = np.inf
     return Waits(turns=turns, loads=loads, stable=stable, at_turn=at_turn, stall=stall, front=front)
-
-
-def stuck_waits(waits: Waits) -> Waits:
-    """Return the waits of a network whose packets end in a deadlock: endless wherever any are sent."""
-    stable = waits.loads <= 0
-    endless = np.where(stable, 0.0, np.inf)[:, None]
-    return replace(
-        waits,
-        stable=stable,
-        at_turn=np.broadcast_to(endless, waits.at_turn.shape),
-        stall=np.broadcast_to(endless, waits.stall.shape),
-    )
 
 
 def largest_load(turns: Turns) -> float:

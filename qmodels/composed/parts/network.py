@@ -14,6 +14,7 @@ from qmodels.composed.streams import PacketAnswer, PacketStreams
 from qmodels.networks.open.flow_scv import merging_weight
 from qmodels.noc.collapse import jam_loads
 from qmodels.noc.delay_law import delay_moments
+from qmodels.noc.error_map import may_deadlock
 from qmodels.noc.noc_answer import NocAnswer
 from qmodels.noc.solve_noc import MODEL
 from qmodels.noc.turns import Turns, group_turns
@@ -65,8 +66,7 @@ def respond_network(noc: Noc, packets: PacketStreams) -> PacketAnswer:
     busy = load * (turns.channels[:, 1] + turns.channels[:, 6])
     intensity = {name: float(busy[k]) for k, name in enumerate(names) if busy[k] > 0}
     fullest = float(busy.max(initial=0.0))
-    stable = bool(waits.stable[0]) and not offered.deadlock
-    if not stable:
+    if not waits.stable[0]:
         fullest = _standstill(offered, turns, load, fullest)
         endless = np.full(packets.rate.size, INF)
         return PacketAnswer(
@@ -96,7 +96,7 @@ def network_load(noc: Noc, packets: PacketStreams) -> float:
     offered = _offered(noc, *_ends(packets))
     turns, load, _, _ = _scaled(noc, offered, packets)
     fullest = load * float((turns.channels[:, 1] + turns.channels[:, 6]).max(initial=0.0))
-    stable = bool(find_waits(turns, np.array([load])).stable[0]) and not offered.deadlock
+    stable = bool(find_waits(turns, np.array([load])).stable[0])
     return fullest if stable else _standstill(offered, turns, load, fullest)
 
 
@@ -114,7 +114,7 @@ def network_capacity(noc: Noc, packets: PacketStreams) -> float:
     if not np.any(packets.rate > 0):
         return INF
     offered = _offered(noc, *_ends(packets))
-    return 0.0 if offered.deadlock else float(saturation_load(_turns(noc, offered, packets)[0]))
+    return float(saturation_load(_turns(noc, offered, packets)[0]))
 
 
 def _ends(packets: PacketStreams) -> tuple[bytes, ...]:
@@ -208,6 +208,4 @@ def _bursts(turns: Turns, load: float, together: FloatArray, scv: FloatArray) ->
 
 
 def _doubts(offered: Offered) -> tuple[str, ...]:
-    if offered.deadlock:
-        return (f"packets may wait for each other in a circle: {', '.join(offered.deadlock)}",)
-    return ()
+    return tuple(may_deadlock(offered.deadlock))
