@@ -14,8 +14,9 @@ from qmodels.composed.couplings.released import Released
 from qmodels.composed.couplings.siblings import as_batch
 from qmodels.composed.moments import NOTHING, Span, moments_of
 from qmodels.composed.parts import load_of, network_load, respond, respond_network
+from qmodels.composed.parts.bursty import LEAST_EXCESS
 from qmodels.composed.plan import Plan, Site
-from qmodels.composed.streams import PacketAnswer, PacketStreams, PartAnswer, Response, Stream
+from qmodels.composed.streams import Bursts, PacketAnswer, PacketStreams, PartAnswer, Response, Stream
 from qmodels.systems.composed.system import System
 
 Others: TypeAlias = Mapping[tuple[str, str], float]
@@ -50,8 +51,9 @@ class Asking:
 
     system: System  # the system
     plan: Plan  # its programs
-    # Squared coefficient of variation of the times between issues of a site; 1 if it is not there.
-    scvs: Mapping[int, float] = field(default_factory=dict)
+    # Squared coefficient of variation of the times between issues of a site, and between packets of a leg as
+    # a job sends them; 1 if it is not there.
+    scvs: Mapping[Any, float] = field(default_factory=dict)
     # Of requests that come apart, as many as at once would wait for each other as much.
     batches: Mapping[int, float] = field(default_factory=dict)
     trials: Mapping[int, FloatArray] = field(default_factory=dict)  # of allocations, see `Stream.trials`
@@ -233,9 +235,11 @@ class Asking:
 
     def _network(self, rates: Mapping[str, float]) -> tuple[tuple[Span, ...], Span, PacketAnswer]:
         """Return the times of all legs, of a packet of any, and what the network said."""
-        key = ("network", tuple(rates[leg.flow] for leg in self.plan.legs))
+        packets = self._packets(rates)
+        bursts = tuple((one.rate.tobytes(), one.size, one.peak) for one in packets.bursts)
+        key = "network", packets.rate.tobytes(), bursts
         if key not in self.known:
-            noc, routes, packets = self.system.network, self._routes, self._packets(rates)
+            noc, routes = self.system.network, self._routes
             assert noc is not None
             answer, rate = respond_network(noc, packets), packets.rate
             ends = np.cumsum([0, *(leg.shares.size for leg in self.plan.legs)])
@@ -252,8 +256,6 @@ class Asking:
     def _network_load(self, rates: Mapping[str, float]) -> float:
         """Return the intensity of the fullest channel, or that at which packets come to a standstill."""
         key = tuple(rates[leg.flow] for leg in self.plan.legs)
-        if ("network", key) in self.known:
-            return float(self.known["network", key][2].intensity[""])
         if ("network load", key) not in self.known:
             assert self.system.network is not None
             self.known["network load", key] = network_load(self.system.network, self._packets(rates))
@@ -264,14 +266,41 @@ class Asking:
         routes, legs = self._routes, self.plan.legs
         size = [leg.shares.size for leg in legs]
         each = np.repeat([max(rates[leg.flow], LEAST) * leg.packets for leg in legs], size) * routes.share
-        together = np.repeat([leg.together for leg in legs], size)
         rate = np.asarray(np.bincount(routes.kind, each), dtype=float)
-        met = np.divide(
-            np.bincount(routes.kind, each * together), rate, out=np.ones(rate.size), where=rate > 0
-        )
+        together = np.bincount(routes.kind, each * np.repeat([leg.together for leg in legs], size))
         return PacketStreams(
-            source=routes.source, target=routes.target, rate=rate, flits=routes.flits, together=met
+            source=routes.source,
+            target=routes.target,
+            rate=rate,
+            flits=routes.flits,
+            together=np.divide(together, rate, out=np.ones(rate.size), where=rate > 0),
+            bursts=self._bursts(rates, each, rate.size),
         )
+
+    def _bursts(self, rates: Mapping[str, float], each: FloatArray, kinds: int) -> tuple[Bursts, ...]:
+        """Return the packets of flows that come in bursts; ``each``: packets of the pairs of all legs."""
+        found: dict[tuple[str, float, float], Bursts] = {}
+        ends = np.cumsum([0, *(leg.shares.size for leg in self.plan.legs)])
+        for k, leg in enumerate(self.plan.legs):
+            # A part on the way lets out no more than it serves.
+            busy = rates[leg.flow] * self.scvs.get(("slowest", k), 0.0)
+            peak = min(self.peaks.get(leg.flow, 1.0), 1 / busy if busy > 0 else np.inf)
+            excess = self.scvs.get(("leg", k), 1.0) - 1
+            if peak <= 1 + LEAST_EXCESS or excess < LEAST_EXCESS:
+                continue
+            here = slice(ends[k], ends[k + 1])
+            rate = np.bincount(self._routes.kind[here], each[here], minlength=kinds)
+            key = (leg.flow, peak, excess)
+            if key in found:  # of the same bursts
+                found[key] = replace(found[key], rate=found[key].rate + rate)
+                continue
+            found[key] = Bursts(
+                rate=rate,
+                whole=rates[leg.flow] * min(leg.packets, 1.0),
+                size=excess / (2 * (1 - 1 / peak) ** 2),
+                peak=peak,
+            )
+        return tuple(found.values())
 
     @cached_property
     def _routes(self) -> _Routes:

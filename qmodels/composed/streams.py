@@ -108,7 +108,17 @@ class PacketStreams:
     flits: IntArray  # size of a packet, its header included [flits]
     # Packets that come to the source at the same time as one of these, itself included, mean.
     together: FloatArray | float = 1.0
-    scv: FloatArray | float = 1.0  # squared coefficient of variation of the times between such arrivals
+    bursts: tuple[Bursts, ...] = ()  # those among them that come in bursts
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Bursts:
+    """Packets that begin and pause together: an interrupted Poisson process, thinned."""
+
+    rate: FloatArray  # of each packet stream [1/ns]
+    whole: float  # what begins, from whatever nodes [1/ns]
+    size: float  # mean of what begins in a burst
+    peak: float  # rate in a burst over the mean rate
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -10,7 +10,7 @@ from typing import Any
 from scipy.special import erfc
 
 from qmodels.composed.asking import Heard
-from qmodels.composed.plan import Ask, Choice, Copies, Node, Rounds, Series, Take, Together
+from qmodels.composed.plan import Ask, Choice, Copies, Node, Rounds, Series, Take, Together, Travel
 
 FULL = 1 - 1e-6
 """Load above which a part remembers for so long that more makes no difference."""
@@ -24,6 +24,7 @@ class Passing:
     # The same in the long run, which no part on the way changes; None of jobs that go round.
     lasting: float | None
     memory: float = 0.0  # how long the slowest part on the way remembers [ns]
+    slowest: float = 0.0  # least time between jobs that one part on the way leaves [ns]
 
     def split(self, share: float) -> Passing:
         """Return a share of the stream at random."""
@@ -44,7 +45,8 @@ class Variability:
     Attributes
     ----------
     found : dict of int to float
-        By the number of a site; of where tokens are taken by -1 less its number.
+        By the number of a site; of where tokens are taken by -1 less its number, of packets by
+        ``("leg", number)``; by ``("slowest", number)`` the least time between packets in a burst [ns].
 
     Notes
     -----
@@ -69,9 +71,9 @@ class Variability:
     heard: Heard  # What parts answer to its sites, among it the variability of what leaves them
     # By which factor the variability that sites were asked with is above that of the stream itself
     raised: Mapping[int, float]
-    found: dict[int, float] = field(default_factory=dict)
+    found: dict[Any, float] = field(default_factory=dict)
 
-    def find(self, node: Node, scv: float, *, closed: bool) -> dict[int, float]:
+    def find(self, node: Node, scv: float, *, closed: bool) -> dict[Any, float]:
         """Return ``found`` for a program whose jobs begin with such times between them."""
         self._walk(node, Passing(scv, None if closed else scv))
         return self.found
@@ -80,6 +82,8 @@ class Variability:
         match node:
             case Ask():
                 return self._ask(node, stream)
+            case Travel():
+                self._send(node.leg, stream)
             case Take():
                 self.found[-1 - node.site.number] = stream.scv
             case Series():
@@ -103,13 +107,22 @@ class Variability:
 
     def _ask(self, node: Ask, stream: Passing) -> Passing:
         number = node.site.number
+        self._send(node.there, stream)
         load = min(self.heard.intensity.get(node.site.part, 0.0), FULL)
         each = self._each(node.site.part, load)
         self.found[number] = max(stream.seen(load**2 * each / (1 - load) ** 2), 0.0)
         if number not in self.heard.responses:
+            self._send(node.back, stream)
             return stream
         scv = self.heard.responses[number].departure_scv / self.raised.get(number, 1.0)
-        return replace(stream, scv=scv, memory=max(stream.memory, each / (1 - load) ** 2))
+        memory, slowest = max(stream.memory, each / (1 - load) ** 2), max(stream.slowest, each)
+        stream = replace(stream, scv=scv, memory=memory, slowest=slowest)
+        self._send(node.back, stream)
+        return stream
+
+    def _send(self, leg: int | None, stream: Passing) -> None:
+        if leg is not None:
+            self.found |= {("leg", leg): stream.scv, ("slowest", leg): stream.slowest}
 
     def _each(self, part: str, load: float) -> float:
         """Return what a part takes for one issue of any stream. [ns]."""

@@ -60,7 +60,7 @@ def _pass_on(state: State, asking: Asking, weight: float, begun: Callable[[Flow]
             continue
         passed = Variability(heard, asking.raised).find(root, begun(flow), closed=flow.closed)
         for number, plain in passed.items():
-            if number < 0:
+            if not isinstance(number, int) or number < 0:
                 scvs[number] = _rounded(weight * plain + (1 - weight) * scvs.get(number, plain))
                 continue
             load = heard.intensity[state.plan.sites[number].part]

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
+from qmodels.composed.parts.bursty import wait_of_bursts, waits_among_bursts
 from qmodels.composed.streams import PacketAnswer, PacketStreams
-from qmodels.networks.open.flow_scv import merging_weight
 from qmodels.noc.collapse import jam_loads
 from qmodels.noc.delay_law import delay_moments
 from qmodels.noc.error_map import may_deadlock
@@ -19,7 +19,6 @@ from qmodels.noc.noc_answer import NocAnswer
 from qmodels.noc.solve_noc import MODEL
 from qmodels.noc.turns import Turns, group_turns
 from qmodels.noc.waits import find_waits, saturation_load
-from qmodels.queues.general.gg1 import kingman_waiting_time
 from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.patterns import RateMatrix
 from qmodels.systems.noc.router import PacketClass
@@ -28,6 +27,8 @@ from qmodels.systems.traffic.arrivals import Poisson
 
 INF = float("inf")
 FULL = 1 - 1e-9
+LEAST_RATE = 1e-12
+"""Packets of a cycle, below which there are none."""
 MOST_KNOWN = 16
 """Proportions of packets of which the turns are kept."""
 
@@ -53,13 +54,13 @@ def respond_network(noc: Noc, packets: PacketStreams) -> PacketAnswer:
 
     `qmodels.noc.solve_noc.solve_noc` for Poisson packets of several sizes whose rates are those of the
     streams. To the wait at a source is added what packets that come at the same time wait for each other, as
-    with batch arrivals, and by Kingman's formula what other gaps do; both raise the waits in the network as
-    the gaps of bursty sources do.
+    with batch arrivals, which raises the waits in the network as bursty sources do, and what bursts add at
+    the link of the path where they add most.
     """
     if not packets.rate.size:
         return PacketAnswer(mean=np.zeros(0), variance=np.zeros(0), intensity={"": 0.0})
     offered = _offered(noc, *_ends(packets))
-    turns, load, together, scv = _scaled(noc, offered, packets)
+    turns, load, together = _scaled(noc, offered, packets)
     waits = find_waits(turns, np.array([load]))
     answer = NocAnswer(model=MODEL, spec=offered.spec, waits=waits)
     names = turns.table.channel_names
@@ -72,7 +73,9 @@ def respond_network(noc: Noc, packets: PacketStreams) -> PacketAnswer:
         return PacketAnswer(
             mean=endless, variance=endless, intensity={"": fullest, **intensity}, doubts=_doubts(offered)
         )
-    source = answer.source_delay + _bursts(turns, load, together, scv)
+    source = answer.source_delay + _batches(turns, load, together)
+    if packets.bursts:
+        source = source + _bursts(noc, offered, turns, load, packets)
     wait, spread = delay_moments(waits, source, 0)
     of_flow = turns.zero_load + wait
     of_stream = np.bincount(offered.stream, offered.share * of_flow)
@@ -85,7 +88,7 @@ def respond_network(noc: Noc, packets: PacketStreams) -> PacketAnswer:
         mean=mean / clock,
         variance=np.maximum(square, 0.0)[offered.of] / clock**2,
         intensity={"": fullest, **intensity},
-        doubts=_doubts(offered),
+        doubts=(*_doubts(offered), *_burst_doubts(turns, load, packets, float(wait @ turns.flow_rate))),
     )
 
 
@@ -94,7 +97,7 @@ def network_load(noc: Noc, packets: PacketStreams) -> float:
     if not packets.rate.size:
         return 0.0
     offered = _offered(noc, *_ends(packets))
-    turns, load, _, _ = _scaled(noc, offered, packets)
+    turns, load, _ = _scaled(noc, offered, packets)
     fullest = load * float((turns.channels[:, 1] + turns.channels[:, 6]).max(initial=0.0))
     stable = bool(find_waits(turns, np.array([load])).stable[0])
     return fullest if stable else _standstill(offered, turns, load, fullest)
@@ -153,59 +156,111 @@ def _offered(noc: Noc, *ends: bytes) -> Offered:
     )
 
 
-def _scaled(
-    noc: Noc, offered: Offered, packets: PacketStreams
-) -> tuple[Turns, float, FloatArray, FloatArray]:
+def _scaled(noc: Noc, offered: Offered, packets: PacketStreams) -> tuple[Turns, float, FloatArray]:
     """Return what `_turns` says of packets in these proportions, and the factor of the rates in it."""
     load = float(packets.rate.max())
-    if not load > 0 or np.any(np.asarray(packets.scv) != 1):
-        turns, together, scv = _turns(noc, offered, packets)
-        return turns, 1.0, together, scv
+    if not load > 0:
+        turns, together = _turns(noc, offered, packets)
+        return turns, 1.0, together
     share = packets.rate / load
     key = share.round(12).tobytes(), np.asarray(packets.together, dtype=float).round(12).tobytes()
     if key not in offered.known:
         if len(offered.known) > MOST_KNOWN:
             offered.known.clear()
         offered.known[key] = _turns(noc, offered, replace(packets, rate=share))
-    turns, together, scv = offered.known[key]
-    return turns, load, together, scv
+    turns, together = offered.known[key]
+    return turns, load, together
 
 
-def _turns(noc: Noc, offered: Offered, packets: PacketStreams) -> tuple[Turns, FloatArray, FloatArray]:
-    """Return the turns of the packets, and of each node how many come together and the SCV of the gaps."""
+def _at_sources(packets: PacketStreams, nodes: int, values: FloatArray | float) -> FloatArray:
+    """Return the mean over the packets of each source; 1 where there are none."""
+    rate = np.bincount(packets.source, packets.rate, minlength=nodes)
+    total = np.bincount(packets.source, packets.rate * values, minlength=nodes)
+    return np.divide(total, rate, out=np.ones(nodes), where=rate > 0)
+
+
+def _turns(noc: Noc, offered: Offered, packets: PacketStreams) -> tuple[Turns, FloatArray]:
+    """Return the turns of the packets, and of each node how many come together."""
     rate = packets.rate / noc.clock_ghz
-    nodes = offered.table.nodes
-
-    def at_node(values: Any) -> FloatArray:
-        return np.asarray(np.bincount(packets.source, values, minlength=nodes), dtype=float)
-
-    total = at_node(rate)
-    used = np.where(total > 0, total, 1.0)
-    together = np.where(total > 0, at_node(rate * packets.together) / used, 1.0)
-    scv = np.where(total > 0, at_node(rate * packets.scv) / used, 1.0)
-    work = at_node(rate * packets.flits)
-    concentration = np.where(total > 0, at_node(rate**2) / used**2, 1.0)
-    scv = 1 + merging_weight(concentration, np.minimum(work, 1.0)) * (scv - 1)
+    together = _at_sources(packets, offered.table.nodes, packets.together)
     of_kind = np.bincount(offered.of, rate, minlength=int(offered.stream.max()) + 1)
     turns = group_turns(
         offered.table,
         offered.spec.router,
         rate=of_kind[offered.stream] * offered.share,
-        arrival_scv=together * scv,
+        arrival_scv=together,
     )
-    return replace(turns, jam=jam_loads(turns, noc.topology.kind)), together, scv
+    return replace(turns, jam=jam_loads(turns, noc.topology.kind)), together
 
 
-def _bursts(turns: Turns, load: float, together: FloatArray, scv: FloatArray) -> FloatArray:
-    """Return what packets of each flow wait at their source beyond Poisson ones that come one by one."""
+def _batches(turns: Turns, load: float, together: FloatArray) -> FloatArray:
+    """Return what packets of each flow wait at their source for those that come at the same time."""
     table, rate = turns.table, load * turns.flow_rate
     count = np.bincount(table.source, rate, minlength=table.nodes)
     work = np.bincount(table.source, rate * turns.busy_cycles, minlength=table.nodes)
     mean = np.divide(work, count, out=np.zeros(table.nodes), where=count > 0)
-    idle = 1 - np.minimum(work, FULL)
-    others = kingman_waiting_time(count, mean, scv - 1, 0.0, idle)
-    return np.asarray(((together - 1) / 2 * mean / idle + others)[table.source])[None, :]
+    return np.asarray(((together - 1) / 2 * mean / (1 - np.minimum(work, FULL)))[table.source])
+
+
+def _bursts(noc: Noc, offered: Offered, turns: Turns, load: float, packets: PacketStreams) -> FloatArray:
+    """Return what packets of each flow wait beyond those of Poisson processes.
+
+    At each channel of the path what each source of bursts adds if they came there as they began. Delays in
+    a row of servers add up to that of the slowest, so that the longest counts.
+    """
+    table, rate = turns.table, load * turns.flow_rate
+    flow = np.repeat(np.arange(rate.size), np.diff(table.path_start))
+    busy = table.flits[flow] * table.channel_cycles_per_flit[table.path_channel].astype(float)
+
+    def by_channel(values: FloatArray) -> FloatArray:
+        return np.bincount(table.path_channel, values, minlength=len(table.channel_names))
+
+    count, work, square = (by_channel(rate[flow] * busy**k) for k in range(3))
+    used = np.maximum(count, LEAST_RATE)
+    queue = {"mean": work / used, "square": square / used}
+    poisson = square / (2 * (1 - np.minimum(work, FULL)))
+    more = np.zeros(flow.size)
+    for one in packets.bursts:
+        of_kind = np.bincount(offered.of, one.rate, minlength=int(offered.stream.max()) + 1)
+        mine = of_kind[offered.stream] * offered.share / noc.clock_ghz
+        here = by_channel(mine[flow])
+        waits = waits_among_bursts(
+            others=np.maximum(count - here, 0.0),
+            rate=here,
+            peak=one.peak,
+            ends=one.peak * one.whole / one.size / noc.clock_ghz,
+            **queue,
+        )
+        others, bursty = (np.where(here > LEAST_RATE, wait - poisson, 0.0) for wait in waits)
+        share = (mine / np.maximum(rate, LEAST_RATE))[flow]
+        more += share * bursty[table.path_channel] + (1 - share) * others[table.path_channel]
+    return np.maximum(np.maximum.reduceat(more, table.path_start[:-1]), 0.0)
 
 
 def _doubts(offered: Offered) -> tuple[str, ...]:
     return tuple(may_deadlock(offered.deadlock))
+
+
+def _burst_doubts(turns: Turns, load: float, packets: PacketStreams, waits: float) -> tuple[str, ...]:
+    """Return that bursts may meet in links, and the wait at the fullest if all of it came in bursts.
+
+    ``waits``: of the packets of a cycle at load 1 [cycles].
+    """
+    if not packets.bursts:
+        return ()
+    link = int(np.argmax(turns.channels[:, 1]))
+    count, busy = load * turns.channels[link, :2]
+    most = max(
+        wait_of_bursts(
+            rate=count,
+            mean=busy / count,
+            scv=0.0,
+            servers=1,
+            arrival_scv=1 + 2 * one.size * (1 - 1 / one.peak) ** 2,
+            peak=one.peak,
+        )
+        for one in packets.bursts
+    )
+    times = most * turns.flow_rate.sum() / max(waits, LEAST_RATE)
+    near = next((k for k in (2, 5, 10, 20, 50) if times <= k), 100)
+    return (f"bursts into the network: not measured, waits may be up to {near} times longer",)

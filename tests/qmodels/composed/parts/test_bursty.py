@@ -2,14 +2,23 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from qmodels.composed.parts.bursty import bursts_of, hyperexponential_wait, wait_of_batches, wait_of_bursts
+from qmodels.composed.parts.bursty import (
+    bursts_of,
+    hyperexponential_wait,
+    wait_of_batches,
+    wait_of_bursts,
+    waits_among_bursts,
+)
 from qmodels.composed.parts.station import station_copy
 from qmodels.composed.streams import Stream
 from qmodels.markov.processes.map_queues import map_ph_1
 from qmodels.queues.markovian.mmc import mmc
 from qmodels.systems.laws.kinds import scaled
+from qmodels.systems.laws.phases import MAP
 from qmodels.systems.laws.times import Deterministic, Erlang, Exponential
 from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import OnOff
@@ -79,3 +88,46 @@ def test_constant_jobs_of_a_batch_take_idle_servers_in_turns(jobs, last):
     (response,) = station_copy(station, (visits(1e-9, np.eye(jobs + 1)[jobs]),)).responses
     assert_allclose(response.last_mean, last, rtol=1e-6)
     assert_allclose(response.mean, np.mean([2.0 * (k // 2 + 1) for k in range(jobs)]), rtol=1e-6)
+
+
+@given(
+    load=st.floats(0.01, 0.95),
+    share=st.floats(0.01, 0.99),
+    peak=st.floats(1.1, 20.0),
+    size=st.floats(1.0, 200.0),
+    scv=st.sampled_from([0.0, 0.5, 2.0]),
+)
+def test_bursts_among_others(load, share, peak, size, scv):
+    """Alone they are the interrupted process, and the more others there are the nearer to Poisson."""
+
+    def waits(share):
+        rate = load * share
+        return [
+            float(wait[0])
+            for wait in waits_among_bursts(
+                others=np.array([load - rate]), rate=np.array([rate]), peak=peak, ends=peak * rate / size,
+                mean=np.ones(1), square=np.array([1 + scv]),
+            )
+        ]  # fmt: skip
+
+    others, bursty = waits(share)
+    poisson = load * (1 + scv) / (2 * (1 - load))
+    scv_of_gaps = 1 + 2 * size * (1 - 1 / peak) ** 2
+    alone = wait_of_bursts(rate=load, mean=1.0, scv=scv, servers=1, arrival_scv=scv_of_gaps, peak=peak)
+    assert_allclose(waits(1.0)[1], alone, rtol=1e-5)
+    assert poisson * (1 - 1e-6) <= others <= bursty * (1 + 1e-6)
+    assert_allclose(waits(1e-6)[0], poisson, rtol=0.01)
+
+
+@pytest.mark.parametrize("load", [0.3, 0.9])
+@pytest.mark.parametrize("phases", [1, 4])
+def test_bursts_among_others_are_those_of_the_exact_chain(load, phases):
+    rate, others, ends, begins = 0.7 * load, 0.3 * load, 0.2 * load, 0.1 * load
+    on = others + 3.0 * rate
+    arrivals = MAP.mmpp(generator=[[-ends, ends], [begins, -begins]], rates=[on, others])
+    exact = map_ph_1(arrivals=arrivals, service=Erlang(mean=1.0, phases=phases))
+    waits = waits_among_bursts(
+        others=np.array([others]), rate=np.array([rate]), peak=3.0, ends=ends, mean=np.ones(1),
+        square=np.array([1 + 1 / phases]),
+    )  # fmt: skip
+    assert_allclose((others * waits[0] + rate * waits[1])[0] / load, exact.mean_waiting_time, rtol=1e-8)

@@ -8,14 +8,22 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from qmodels.composed.parts.bursty import wait_of_bursts
 from qmodels.composed.parts.network import network_capacity, respond_network
-from qmodels.composed.streams import PacketStreams
+from qmodels.composed.solve import solve_system
+from qmodels.composed.streams import Bursts, PacketStreams
 from qmodels.noc.solve_noc import solve_noc
+from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.steps import Send, Visit
+from qmodels.systems.composed.system import System
+from qmodels.systems.laws.times import Deterministic
 from qmodels.systems.noc.patterns import rate_matrix, uniform
 from qmodels.systems.noc.router import PacketClass
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topologies import mesh, ring, spidergon
-from qmodels.systems.traffic.arrivals import Poisson
+from qmodels.systems.stations.parts import Station
+from qmodels.systems.traffic.arrivals import OnOff, Poisson
+from validate import simulate
 
 NETWORKS = {
     "mesh": Noc(topology=mesh(4, 4), flits_per_packet=5, process=Poisson(), clock_ghz=2.0),
@@ -92,9 +100,33 @@ def test_packets_that_come_together_wait_for_each_other():
     lone = packet(0, 5, 1e-9, 5)
     first = respond_network(noc, lone).mean[0]
     assert_allclose(respond_network(noc, replace(lone, together=4.0)).mean[0], first + 1.5 * 5 / 2.0)
-    busy = packet(0, 5, 0.1, 5)
-    calm, bursty = (respond_network(noc, replace(busy, scv=scv)).mean[0] for scv in (1.0, 4.0))
-    assert bursty > calm
+
+
+def test_bursts_wait_once_at_the_link_where_they_wait_longest():
+    # The station model of the same bursts, at a link of 5 cycles of 0.5 ns, is exact.
+    noc = NETWORKS["mesh"]
+    calm = packet([0, 1], [5, 7], 0.1, 5)
+    bursts = Bursts(rate=np.array([0.1, 0.0]), whole=0.1, size=10.0, peak=4.0)
+    before, after = (respond_network(noc, replace(calm, bursts=one)) for one in ((), (bursts,)))
+    of_bursts = {"rate": 0.1, "mean": 2.5, "scv": 0.0, "servers": 1, "peak": 4.0}
+    alone = wait_of_bursts(arrival_scv=12.25, **of_bursts) - wait_of_bursts(arrival_scv=1.0, **of_bursts)
+    assert_allclose(after.mean - before.mean, [alone, 0.0], rtol=1e-9, atol=1e-12)
+    assert_allclose(after.intensity[""], before.intensity[""])
+    assert before.doubts == () and "bursts into the network: not measured" in after.doubts[0]
+
+
+def test_a_source_of_bursts_at_several_nodes_meets_itself():
+    flow = Flow(
+        arrivals=OnOff(on_packets=40, peak_to_mean=6), rate=0.04, at=tuple(range(8)),
+        program=(Send("s", bytes=64), Visit("s")),
+    )  # fmt: skip
+    parts = {"noc": Noc(topology=mesh(3, 3)), "s": Station(service=Deterministic(mean=0.1))}
+    system = System(parts=parts, place={"s": 8}, flows=flow)
+    calm = replace(system, flows=(replace(flow, arrivals=Poisson()),))
+    answer = solve_system(system)
+    assert answer.latency == pytest.approx(simulate(system, replications=8).latency.best, rel=0.15)
+    assert answer.saturation_factor == pytest.approx(solve_system(calm).saturation_factor)
+    assert not answer.validated and solve_system(calm).validated
 
 
 def test_nothing_to_send():
