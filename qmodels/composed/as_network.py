@@ -14,7 +14,7 @@ from qmodels.networks.facts import product_form_breaker
 from qmodels.networks.solve import solve_network
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.system import System
-from qmodels.systems.laws.kinds import LAWS, scaled
+from qmodels.systems.laws.kinds import LAWS, is_renewal, scaled
 from qmodels.systems.laws.phases import HyperExponential
 from qmodels.systems.laws.times import Deterministic, Exponential
 from qmodels.systems.stations.parts import JobClass, Station
@@ -55,11 +55,12 @@ def solved_as_network(system: System, plan: Plan) -> Solved | None:
     if found is None:
         return None
     visits, delays, uncounted = found
-    network = _network(system, plan, visits, delays)
-    if network is None:
+    made = _network(system, plan, visits, delays)
+    if made is None:
         return None
+    network, stands = made
     try:
-        answer = solve_network(network)
+        answer = solve_network(network, by_visits=not stands)
     except (ValueError, RuntimeError):
         return None
     return Solved(answer=answer, visits=visits, uncounted=uncounted)
@@ -89,7 +90,7 @@ def _delays(
                 mine[name] = times
                 uncounted |= set() if node.counted else {name}
         if flow.think is not None and flow.think.mean > 0:
-            delays[THINK + flow.name] = _delay(THINK + flow.name, flow.name, flow.think.mean)
+            delays[THINK + flow.name] = _delay(THINK + flow.name, flow.name, flow.think.mean, flow.think)
             uncounted.add(THINK + flow.name)
         if not mine:
             return None
@@ -97,9 +98,10 @@ def _delays(
     return visits, delays, frozenset(uncounted)
 
 
-def _delay(name: str, flow: str, mean: float) -> Station:
-    # Nobody waits: only the mean matters.
-    return Station(name=name, service={flow: Exponential(mean=mean)}, servers=INF)
+def _delay(name: str, flow: str, mean: float, law: Any = None) -> Station:
+    """Return a delay; without a law, or with one that networks do not take, only the mean matters."""
+    known = law is not None and is_renewal(law) and np.isfinite(law.scv)
+    return Station(name=name, service={flow: law if known else Exponential(mean=mean)}, servers=INF)
 
 
 def nodes_of(node: Node, times: float) -> list[tuple[Any, float]]:
@@ -121,7 +123,8 @@ def nodes_of(node: Node, times: float) -> list[tuple[Any, float]]:
 
 def _network(
     system: System, plan: Plan, visits: Mapping[str, Visits], delays: Mapping[str, Station]
-) -> QueueingNetwork | None:
+) -> tuple[QueueingNetwork, bool] | None:
+    """Return the network, and whether jobs go through it as the programs say."""
     stations = [*(s for s in system.parts.values()), *delays.values()]
     used = {name for mine in visits.values() for name in mine} | set(delays)
     stations = [s for s in stations if s.name in used]
@@ -132,9 +135,13 @@ def _network(
         return None
     chain = _as_it_stands(system, plan)
     if chain is not None:
-        name = system.flows[0].name
-        one = JobClass(name=name, arrivals=arrivals[name], entry=chain[0])
-        return QueueingNetwork(stations=stations, classes=[one], routing=chain[1])
+        flow = system.flows[0]
+        if flow.closed:
+            home = THINK + flow.name if THINK + flow.name in delays else next(iter(visits[flow.name]))
+            one = JobClass(name=flow.name, population=flow.population, reference=home)
+        else:
+            one = JobClass(name=flow.name, arrivals=arrivals[flow.name], entry=chain[0])
+        return QueueingNetwork(stations=stations, classes=[one], routing=chain[1]), True
     classes: list[JobClass] = []
     routing: dict[tuple[str, str], Visits] = {}
     for flow in system.flows:
@@ -148,7 +155,7 @@ def _network(
     network = QueueingNetwork(stations=stations, classes=classes, routing=routing)
     closed = all(flow.closed for flow in system.flows)
     once = len(stations) == 1 and all(set(mine.values()) == {1.0} for mine in visits.values())
-    return network if closed or once or not product_form_breaker(network) else None
+    return (network, once) if closed or once or not product_form_breaker(network) else None
 
 
 def arrival_law(flow: Flow) -> Any:
@@ -171,21 +178,34 @@ def arrival_law(flow: Flow) -> Any:
 
 
 def _as_it_stands(system: System, plan: Plan) -> tuple[Visits, dict[str, Visits]] | None:
-    """Return where one open flow begins and where it goes from each station; None if the program has more.
+    """Return where one flow begins and where it goes from each station; None if the program has more.
 
-    It has if there are other flows, delays, rounds, or two visits of one station.
+    It has if there are other flows, delays, rounds, or two visits of one station, or jobs of a closed flow
+    that may visit nothing or think for a time that networks do not take.
     """
-    if len(system.flows) > 1 or system.flows[0].closed:
+    flow = system.flows[0]
+    if len(system.flows) > 1:
         return None
-    steps = nodes_of(plan.roots[system.flows[0].name], 1.0)
+    thinks = flow.think is not None and flow.think.mean > 0
+    if thinks and not (is_renewal(flow.think) and np.isfinite(flow.think.scv)):
+        return None
+    steps = nodes_of(plan.roots[flow.name], 1.0)
     asked = [node.site.part for node, _ in steps if isinstance(node, Ask)]
     if len(set(asked)) < len(asked) or any(isinstance(node, Delay | Rounds) for node, _ in steps):
         return None
     routing: dict[str, Visits] = {}
     begin: Visits = {}
-    _chain(plan.roots[system.flows[0].name], [(begin, 1.0)], routing)
+    ends = _chain(plan.roots[flow.name], [(begin, 1.0)], routing)
     if not begin:
         return None
+    if flow.closed:
+        if any(rule is begin and share > 0 for rule, share in ends):
+            return None
+        home = THINK + flow.name
+        for rule, share in ends:
+            for to, part in ({home: 1.0} if thinks else begin).items():
+                rule[to] = rule.get(to, 0.0) + share * part
+        routing |= {home: begin} if thinks else {}
     return begin, {name: rule if rule else {LEAVE: 1.0} for name, rule in routing.items()}
 
 

@@ -13,6 +13,8 @@ from qmodels.systems.memory.banked_channels import BankedChannels
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.packets.free_list import FreeList
+from qmodels.systems.stations.parts import Station
+from qmodels.systems.traffic.arrivals import Recorded
 
 ERRORS = ErrorMap(Path(__file__).with_name("error_map.csv"))
 UNMEASURED = (BankedChannels, ServingPart)
@@ -20,6 +22,10 @@ FEW = ("several flows", "caches", "free lists")
 """What was measured on a few systems with one of them each."""
 LOADS = ((0.0, 0.4), (0.4, 0.6), (0.6, 0.78), (0.78, 0.95))
 """Loads of the fullest resource, above the first and up to the second, of the regions."""
+
+
+BURSTIEST, MOST_VARIABLE = 6.4, 4.0
+"""Largest SCV of the times between arrivals, and of services, with which the error was measured."""
 
 
 def region_of(system: System) -> str:
@@ -70,6 +76,7 @@ def error_doubts(system: System, load: float) -> tuple[str, ...]:
         doubts.append(f"{' and '.join(beside)}: the error was measured {alone}")
     if any(isinstance(part, UNMEASURED) for part in system.parts.values()):
         doubts.append("banked channels or parts of others: the error was measured without")
+    doubts += _variable_times(system)
     if any(flow.loses for flow in system.flows):
         doubts.append("a window that loses jobs: the error was measured without")
     if system.turning:
@@ -77,3 +84,21 @@ def error_doubts(system: System, load: float) -> tuple[str, ...]:
     if any(getattr(step, "same", False) for flow in system.flows for step in all_steps(flow.program)):
         doubts.append("visits that take the same time, as if they did not: the error was measured without")
     return tuple(doubts)
+
+
+def _variable_times(system: System) -> list[str]:
+    """Return what times of a system vary more than those that the errors were measured with."""
+    doubts = []
+    gaps = [float(flow.arrivals.scv) for flow in system.flows if hasattr(flow.arrivals, "scv")]
+    if any(isinstance(flow.arrivals, Recorded) for flow in system.flows):
+        doubts.append("recorded arrivals: the error was measured without")
+    elif max(gaps, default=0.0) > BURSTIEST:
+        doubts.append(f"arrivals with an SCV of {max(gaps):.3g}: the error was measured up to {BURSTIEST:g}")
+    stations = [part for part in system.parts.values() if isinstance(part, Station)]
+    laws = [station.service_law(flow.name) for station in stations for flow in system.flows]
+    services = max((float(law.scv) for law in laws if law is not None), default=0.0)
+    if services > MOST_VARIABLE:
+        doubts.append(
+            f"services with an SCV of {services:.3g}: the error was measured up to {MOST_VARIABLE:g}"
+        )
+    return doubts

@@ -61,6 +61,7 @@ def network_figures(state: State, solved: Solved) -> Figures:
         intensity=intensity,
         stable=bool(solved.answer.stable),
         exact=solved.answer.kind == "exact",
+        doubts=tuple(solved.answer.doubts),
     )
 
 

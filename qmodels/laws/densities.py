@@ -161,6 +161,12 @@ class Uniforms(Formulas):
         """Return 0 and borders from the lower bound, or next to 0, to the upper one."""
         return np.concatenate([[0.0], np.linspace(max(self._low, 1e-18 * self._high), self._high, 65)])
 
+    def poisson_counts(self, rate: Array, size: int) -> FloatArray:
+        """Return the mean of the Poisson law between the bounds: a difference of Erlang's tails."""
+        low, high = (np.asarray(rate * end)[..., None] for end in (self._low, self._high))
+        k = np.arange(1.0, size + 1)
+        return np.asarray((special.gammainc(k, high) - special.gammainc(k, low)) / (high - low))
+
 
 class Geometrics(Formulas):
     """A whole number of ticks, each of which ends the time with probability 1 / mean."""

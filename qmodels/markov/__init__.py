@@ -21,7 +21,9 @@ from qmodels.markov.chains.mean_field import (
 from qmodels.markov.chains.structure import ChainClasses
 from qmodels.markov.processes.arrival_fit import map_from_correlation
 from qmodels.markov.processes.arrival_process import index_of_dispersion, lag_correlation, map_superposition
+from qmodels.markov.processes.map_g_1 import gi_ph_1, map_g_1
 from qmodels.markov.processes.map_g_1_k import map_g_1_k
+from qmodels.markov.processes.map_ph_c import map_ph_c
 from qmodels.markov.processes.map_queues import map_map_1, map_ph_1
 from qmodels.markov.processes.phase_type_fit import ph_from_moments, third_moment_bounds
 from qmodels.markov.processes.phase_type_operations import (
@@ -46,12 +48,15 @@ __all__ = [
     "birth_death_infinite",
     "fluid_fixed_point",
     "fluid_trajectory",
+    "gi_ph_1",
     "index_of_dispersion",
     "lag_correlation",
     "map_from_correlation",
+    "map_g_1",
     "map_g_1_k",
     "map_map_1",
     "map_ph_1",
+    "map_ph_c",
     "map_superposition",
     "ph_canonical",
     "ph_convolution",

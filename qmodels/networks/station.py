@@ -14,13 +14,26 @@ from qmodels.networks.facts import no_model
 from qmodels.result import QueueResult
 from qmodels.systems.laws.kinds import is_exponential, is_renewal, markovian, phase_type
 from qmodels.systems.laws.phases import MAP, HyperExponential, PhaseType
-from qmodels.systems.laws.times import Deterministic, Empirical, Erlang, Exponential, Gamma, Geometric, Replay
+from qmodels.systems.laws.times import (
+    Deterministic,
+    Empirical,
+    Erlang,
+    Exponential,
+    Gamma,
+    Geometric,
+    Replay,
+    Uniform,
+)
 from qmodels.systems.stations.parts import JobClass, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 
 INF = float("inf")
 CLOSED = (Deterministic, Exponential, Erlang, Gamma, HyperExponential, Empirical, PhaseType)
 """Laws whose formulas are closed forms: models that use more than two moments are taken for these."""
+COUNTED = (*CLOSED, Uniform)
+"""Laws in whose formulas arrivals are counted."""
+MOST_STATES = 600
+"""States with a free server up to which several servers are solved as a chain: a second."""
 Found = tuple[QueueResult, str]
 """A result, and whether it is exact or an approximation."""
 
@@ -119,8 +132,8 @@ def _one_stream(q: Queue) -> Found | None:
     return _poisson(q) if q.poisson else _renewal(q)
 
 
-def _closed(law: Any) -> bool:
-    return isinstance(law, CLOSED) and (min(law.values) if isinstance(law, Empirical) else law.mean) > 0
+def _closed(law: Any, kinds: tuple[type[Any], ...] = CLOSED) -> bool:
+    return isinstance(law, kinds) and (min(law.values) if isinstance(law, Empirical) else law.mean) > 0
 
 
 def mixture(weights: Any, means: Any, scvs: Any) -> tuple[float, float]:
@@ -157,31 +170,55 @@ def _poisson(q: Queue) -> Found | None:
         if _closed(q.service):
             return queues.mg1_fcfs(arrival_rate=q.rate, service=q.service), "exact"
         return queues.mg1(**q.moments), "exact"
+    found = _chain(Exponential(mean=1 / q.rate), q.service, c)
+    if found is not None:
+        return found
     return queues.ggc_kimura(**q.moments, servers=c, arrival_scv=1.0), "approximation"
 
 
 def _renewal(q: Queue) -> Found | None:
     """Return the model for arrivals that are not Poisson, or services that depend on each other."""
-    from qmodels.markov import map_map_1, map_ph_1
+    from qmodels.markov import gi_ph_1, map_g_1, map_map_1, map_ph_1
 
     c, arrivals = int(q.station.servers), q.arrivals
     if arrivals is None or q.service is None:
         return None
-    if c == 1:
-        correlated = markovian(arrivals) is not None
-        if correlated and isinstance(q.service, MAP):
-            return map_map_1(arrivals=arrivals, service=q.service), "exact"
-        if correlated and phase_type(q.service) is not None:
-            return map_ph_1(arrivals=arrivals, service=q.service), "exact"
-    if not (is_renewal(arrivals) and is_renewal(q.service)):
-        return None
-    if q.exponential and _closed(arrivals):
+    correlated, phased = markovian(arrivals) is not None, phase_type(q.service) is not None
+    if q.exponential and is_renewal(arrivals) and np.isfinite(arrivals.scv):
         return queues.gmc(arrival=arrivals, service_rate=1 / q.mean, servers=c), "exact"
-    if not np.isfinite(q.scv + arrivals.scv):
+    if c == 1 and correlated and isinstance(q.service, MAP):
+        return map_map_1(arrivals=arrivals, service=q.service), "exact"
+    if c == 1 and correlated and phased:
+        return map_ph_1(arrivals=arrivals, service=q.service), "exact"
+    if c == 1 and correlated and _closed(q.service, COUNTED):
+        return map_g_1(arrivals=arrivals, service=q.service), "exact"
+    if c == 1 and phased and _closed(arrivals, COUNTED):
+        return gi_ph_1(arrival=arrivals, service=q.service), "exact"
+    found = _chain(arrivals, q.service, c)
+    if found is not None:
+        return found
+    if not (is_renewal(arrivals) and is_renewal(q.service) and np.isfinite(q.scv + arrivals.scv)):
         return None
+    if q.scv == arrivals.scv == 0:
+        # Constant times: nobody waits for anybody.
+        return replace(queues.ggc_whitt(**q.moments, servers=c, arrival_scv=0.0), model="D/D/c"), "exact"
     if c == 1:
         return queues.gg1_klb(**q.moments, arrival_scv=arrivals.scv), "approximation"
     return queues.ggc_whitt(**q.moments, servers=c, arrival_scv=arrivals.scv), "approximation"
+
+
+def _chain(arrivals: Any, service: Any, servers: int) -> Found | None:
+    """Return MAP/PH/c as a chain, if it is one and small enough."""
+    from qmodels.markov import map_ph_c
+    from qmodels.markov.processes.map_ph_c import states_of_servers
+
+    source, law = markovian(arrivals), None if service is None else phase_type(service)
+    if source is None or law is None:
+        return None
+    size = states_of_servers(arrival_phases=len(source.d0), service_phases=len(law.initial), servers=servers)
+    if size > MOST_STATES:
+        return None
+    return map_ph_c(arrivals=arrivals, service=service, servers=servers), "exact"
 
 
 def _finite(q: Queue) -> Found | None:

@@ -149,7 +149,7 @@ STATIONS = [
     ),
     (one(rate_multiplier=(1, 2), capacity=2), "state-dependent birth-death station", "exact", {}),
     (one(arrivals=Deterministic(mean=1.25), servers=2), "GI/M/c", "exact", {}),
-    (one(arrivals=Erlang(mean=1.25, phases=2)), "MAP/PH/1", "exact", {}),
+    (one(arrivals=Erlang(mean=1.25, phases=2)), "GI/M/c", "exact", {}),
     (one(arrivals=BURSTY, service=Exponential(mean=0.2)), "MAP/PH/1", "exact", {"utilization": 0.6}),
     (one(service=BURSTY), "MAP/MAP/1", "exact", {"utilization": 0.8 / 3}),
     (one(arrivals=BURSTY, service=Deterministic(mean=0.2), capacity=4), "MAP/G/1/K", "exact", {}),

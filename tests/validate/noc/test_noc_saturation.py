@@ -18,9 +18,8 @@ def test_a_conflict_free_permutation_is_limited_by_its_sources_alone():
     # Random sources cannot fill a channel quite: a run of finite length takes almost 1 for stable.
     assert found.low >= 0.9 / 4
     assert found.high <= 1 / 4
-    assert [verdict for rate, verdict in found.points if rate <= found.low] == ["stable"] * sum(
-        rate <= found.low for rate, _ in found.points
-    )
+    below = {verdict for rate, verdict in found.points if rate <= found.low}
+    assert "stable" in below and below <= {"stable", "undecided"}
 
 
 def test_a_congested_ring_carries_less_and_a_mesh_does_not():
