@@ -203,6 +203,9 @@ def _check(part: Part, check: Check) -> list[Section]:
     lines = [f"{len(check.rows)} designs simulated{interrupted}"]
     if any(simulated["short"]):
         lines.append("some runs were too short for their warm-up: use more packets")
+    if any(simulated["undecided"]):
+        designs = [str(number) for number in simulated["design"][simulated["undecided"]]]
+        lines.append(f"undecided in the simulation whether they keep up: {', '.join(designs)}")
     for model, other in (("stable", "saturated"), ("saturated", "stable")):
         designs = [
             str(table["design"][row])

@@ -1,0 +1,102 @@
+"""Closed networks with services of phases against product forms and chains state by state."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from qmodels import solve
+from qmodels.laws.of_law import phases
+from qmodels.markov import CTMC
+from qmodels.networks import mva
+from qmodels.networks.closed.inputs import describe
+from qmodels.networks.closed.phased import Server, chain_states, closed_chain
+from qmodels.systems.laws.phases import HyperExponential
+from qmodels.systems.laws.times import Deterministic, Erlang, Exponential
+from qmodels.systems.stations.parts import JobClass, Station
+from qmodels.systems.stations.queueing_network import QueueingNetwork
+
+H2, E4 = HyperExponential.balanced(mean=1.0, scv=9.0), Erlang(mean=1.0, phases=4)
+LAWS = (
+    lambda mean: Exponential(mean=mean),
+    lambda mean: Erlang(mean=mean, phases=3),
+    lambda mean: HyperExponential.balanced(mean=mean, scv=4.0),
+)
+
+
+def ring(laws, population, **station):
+    names = [f"s{k}" for k in range(len(laws))]
+    return QueueingNetwork(
+        stations=[Station(name=name, service=law, **station) for name, law in zip(names, laws, strict=True)],
+        classes=[JobClass(population=population)],
+        routing={a: {b: 1.0} for a, b in zip(names, names[1:] + names[:1], strict=True)},
+    )
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(
+    kinds=st.lists(
+        st.tuples(st.sampled_from(LAWS), st.sampled_from(["delay", "shared", "fifo"])), min_size=2, max_size=3
+    ),
+    people=st.integers(1, 5),
+    back=st.floats(0.0, 0.8),
+    data=st.data(),
+)
+def test_a_product_form_is_met(kinds, people, back, data):
+    """The law of a service does not matter at delays and shared servers; elsewhere it is exponential."""
+    means = [data.draw(st.floats(0.2, 2.0)) for _ in kinds]
+    servers = [np.inf if how == "delay" else data.draw(st.sampled_from([1.0, 2.0])) for _, how in kinds]
+    stations = [
+        Server(
+            phases("service", Exponential(mean=mean) if how == "fifo" else law(mean)), count, how == "shared"
+        )
+        for (law, how), mean, count in zip(kinds, means, servers, strict=True)
+    ]
+    size = len(kinds)
+    routing = np.eye(size, k=1)
+    routing[-1, :2] = 1 - back, back
+    visits = [1.0, *[1 / (1 - back)] * (size - 1)] if size > 2 else [1.0, 1 / (1 - back)]
+    network = {"population": [people], "mean_service_time": means, "servers": servers, "visits": visits}
+    found = closed_chain(describe(**network), stations, routing)
+    exact = mva(**network)
+    assert_allclose(found.system_throughput, exact.system_throughput, rtol=1e-9)
+    assert_allclose(found.mean_number_in_system, exact.mean_number_in_system, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("people", [1, 2, 5])
+def test_first_come_first_served_against_the_chain_state_by_state(people):
+    """Two stations, of H2 and E4: jobs at the first, phases of the services under way."""
+    p, rates = H2.probabilities, 1 / np.array(H2.means)
+
+    def moves(state):
+        first, i, j = state
+        starts = ((k, share) for k, share in enumerate(p)) if first > 1 else ((None, 1.0),)
+        if first:
+            for k, share in starts:
+                yield (first - 1, k, 0 if j is None else j), rates[i] * share
+        if j is not None and j < 3:
+            yield (first, i, j + 1), 4.0
+        elif j == 3:
+            behind = 0 if people - first > 1 else None
+            for k, share in [(i, 1.0)] if first else enumerate(p):
+                yield (first + 1, k, behind), 4.0 * share
+
+    chain = CTMC.from_transitions(initial_state=(people, 0, None), transitions=moves).stationary()
+    answer = solve(ring([H2, E4], people))
+    assert (answer.model, answer.kind, answer.validated) == ("closed network of phases", "exact", True)
+    assert answer["mean_number_in_system[s0]"] == pytest.approx(chain.expected(lambda s: s[0]), rel=1e-9)
+    assert answer["system_throughput"] == pytest.approx(4.0 * chain.expected(lambda s: s[2] == 3), rel=1e-9)
+
+
+def test_what_is_no_chain_of_a_size_is_approximated_with_a_doubt_or_an_error():
+    large = ring([Erlang(mean=1.0, phases=9)] * 3, 40, servers=3)
+    assert chain_states([Server(phases("service", Erlang(mean=1.0, phases=9)), 3, False)] * 3, 40) > 1e5
+    assert solve(large).kind == "approximation" and not solve(large).validated
+    constant = solve(ring([H2, Deterministic(mean=1.0)], 4))
+    assert constant.kind == "approximation" and not constant.validated
+    assert list(constant.doubts) == ["times with an SCV of 9, measured from 0 to 4"]
+    known = solve(ring([Deterministic(mean=1.0), Exponential(mean=0.7)], 4))
+    assert known.validated and known.error["system_throughput"].largest == 12
