@@ -65,9 +65,14 @@ def measured_errors(system: System, load: float) -> dict[str, MeasuredError]:
     return ERRORS.at(region=region_of(system), load=load)
 
 
-def error_doubts(system: System, load: float) -> tuple[str, ...]:
-    """Return what keeps a system from being like those that the errors were measured on, in words."""
-    doubts = []
+def error_doubts(system: System, load: float, *, exact: bool) -> tuple[str, ...]:
+    """Return what keeps a system from being like those that the errors were measured on, in words.
+
+    ``exact``: whether all but the percentiles is.
+    """
+    doubts = _variable_times(system)
+    if exact:
+        return tuple(f"percentiles: {words}" for words in doubts)
     if load > LOADS[-1][1]:
         doubts.append(f"a load above {LOADS[-1][1]:.0%}, which was not measured")
     beside = _beside(system)
@@ -76,7 +81,6 @@ def error_doubts(system: System, load: float) -> tuple[str, ...]:
         doubts.append(f"{' and '.join(beside)}: the error was measured {alone}")
     if any(isinstance(part, UNMEASURED) for part in system.parts.values()):
         doubts.append("banked channels or parts of others: the error was measured without")
-    doubts += _variable_times(system)
     if any(flow.loses for flow in system.flows):
         doubts.append("a window that loses jobs: the error was measured without")
     if system.turning:

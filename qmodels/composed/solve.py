@@ -125,7 +125,11 @@ def _until_the_end(system: System, figures: Figures) -> Figures:
 def _answer(system: System, figures: Figures) -> Answer:
     intensity = _plain(figures.intensity)
     load = max(intensity.values(), default=0.0)
-    doubts = figures.doubts if figures.exact else (*figures.doubts, *error_doubts(system, load))
+    doubts = (*figures.doubts, *error_doubts(system, load, exact=figures.exact))
+    errors = measured_errors(system, load)
+    if figures.exact:
+        # Percentiles are those of a law with the moments that the decomposition gives.
+        errors = {name: error for name, error in errors.items() if name.startswith("latency_p99")}
     return Answer(
         model=figures.model,
         spec=system,
@@ -136,7 +140,7 @@ def _answer(system: System, figures: Figures) -> Answer:
         bottleneck=max(intensity, key=lambda name: intensity[name]) if intensity else "",
         stable=bool(figures.stable),
         validated=not doubts,
-        error={} if figures.exact else measured_errors(system, load),
+        error=errors,
         doubts=dict.fromkeys(doubts, True),
     )
 

@@ -46,7 +46,7 @@ _AMVA = {
 }
 
 
-def solve_network(network: QueueingNetwork, *, by_visits: bool = False) -> NetworkAnswer:
+def solve_network(network: QueueingNetwork, *, by_visits: bool = False, chains: bool = True) -> NetworkAnswer:
     r"""Solve a queueing network with the method that covers it, an exact one if there is one.
 
     Parameters
@@ -56,6 +56,8 @@ def solve_network(network: QueueingNetwork, *, by_visits: bool = False) -> Netwo
     by_visits : bool
         Whether only the numbers of visits are meant, not the order in which jobs go round; then no method is
         taken to which that matters.
+    chains : bool
+        Whether several servers are solved as a chain, which may take a second.
 
     Returns
     -------
@@ -92,12 +94,12 @@ def solve_network(network: QueueingNetwork, *, by_visits: bool = False) -> Netwo
     >>> answer.model, answer.kind, round(answer.metrics["mean_waiting_time"], 6)
     ('M/G/1', 'exact', 3.0)
     """
-    return judged(_solved(network, by_visits=by_visits))
+    return judged(_solved(network, by_visits=by_visits, chains=chains))
 
 
-def _solved(network: QueueingNetwork, *, by_visits: bool) -> NetworkAnswer:
+def _solved(network: QueueingNetwork, *, by_visits: bool, chains: bool) -> NetworkAnswer:
     if _is_single(network):
-        answer = solve_station(network)
+        answer = solve_station(network, chains=chains)
         if answer is not None:
             return answer
     _refuse_extras(network)

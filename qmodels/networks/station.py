@@ -54,6 +54,7 @@ class Queue:
     extras: frozenset[str]
     batch: Any
     patience: Any
+    chains: bool = True
 
     @property
     def moments(self) -> dict[str, Any]:
@@ -61,8 +62,11 @@ class Queue:
         return {"arrival_rate": self.rate, "mean_service_time": self.mean, "service_scv": self.scv}
 
 
-def solve_station(network: QueueingNetwork) -> NetworkAnswer | None:
-    """Return the answer of the model that covers a single station with open classes, or None."""
+def solve_station(network: QueueingNetwork, *, chains: bool = True) -> NetworkAnswer | None:
+    """Return the answer of the model that covers a single station with open classes, or None.
+
+    ``chains``: whether several servers are solved as a chain, see `solve_network`.
+    """
     station, classes = network.stations[0], network.classes
     laws = [network.service_law(0, k) for k in range(len(classes))]
     if any(isinstance(law, Replay) or (len(classes) > 1 and not is_renewal(law)) for law in laws):
@@ -70,7 +74,7 @@ def solve_station(network: QueueingNetwork) -> NetworkAnswer | None:
     if station.discipline in ("sharing", "lifo-preemptive") and len(classes) > 1:
         return None
     rates = network.arrival_rates
-    queue = _merge(station, classes, laws, rates, network.clocked)
+    queue = replace(_merge(station, classes, laws, rates, network.clocked), chains=chains)
     if queue.mean == 0:
         raise no_model(f"services that take no time at station {station.name!r}")
     found: Found | None
@@ -170,7 +174,7 @@ def _poisson(q: Queue) -> Found | None:
         if _closed(q.service):
             return queues.mg1_fcfs(arrival_rate=q.rate, service=q.service), "exact"
         return queues.mg1(**q.moments), "exact"
-    found = _chain(Exponential(mean=1 / q.rate), q.service, c)
+    found = _chain(q, Exponential(mean=1 / q.rate))
     if found is not None:
         return found
     return queues.ggc_kimura(**q.moments, servers=c, arrival_scv=1.0), "approximation"
@@ -194,7 +198,7 @@ def _renewal(q: Queue) -> Found | None:
         return map_g_1(arrivals=arrivals, service=q.service), "exact"
     if c == 1 and phased and _closed(arrivals, COUNTED):
         return gi_ph_1(arrival=arrivals, service=q.service), "exact"
-    found = _chain(arrivals, q.service, c)
+    found = _chain(q, arrivals)
     if found is not None:
         return found
     if not (is_renewal(arrivals) and is_renewal(q.service) and np.isfinite(q.scv + arrivals.scv)):
@@ -207,18 +211,19 @@ def _renewal(q: Queue) -> Found | None:
     return queues.ggc_whitt(**q.moments, servers=c, arrival_scv=arrivals.scv), "approximation"
 
 
-def _chain(arrivals: Any, service: Any, servers: int) -> Found | None:
+def _chain(q: Queue, arrivals: Any) -> Found | None:
     """Return MAP/PH/c as a chain, if it is one and small enough."""
     from qmodels.markov import map_ph_c
     from qmodels.markov.processes.map_ph_c import states_of_servers
 
-    source, law = markovian(arrivals), None if service is None else phase_type(service)
-    if source is None or law is None:
+    source, law = markovian(arrivals), None if q.service is None else phase_type(q.service)
+    servers = int(q.station.servers)
+    if source is None or law is None or not q.chains:
         return None
     size = states_of_servers(arrival_phases=len(source.d0), service_phases=len(law.initial), servers=servers)
     if size > MOST_STATES:
         return None
-    return map_ph_c(arrivals=arrivals, service=service, servers=servers), "exact"
+    return map_ph_c(arrivals=arrivals, service=q.service, servers=servers), "exact"
 
 
 def _finite(q: Queue) -> Found | None:

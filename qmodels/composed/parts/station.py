@@ -163,7 +163,8 @@ def _solved(station: Station, flows: Flows, arrivals: Any, doubt: str) -> Visits
         JobClass(name=flows.names[k], arrivals=arrivals or Exponential(mean=1 / float(flows.rate[k])))
         for k in used
     ]
-    answer = solve_network(QueueingNetwork(stations=[station], classes=classes))
+    # A fixed point asks hundreds of times.
+    answer = solve_network(QueueingNetwork(stations=[station], classes=classes), chains=False)
     response, variance = np.array(flows.mean), flows.scv * flows.mean**2
     known = getattr(answer.result, "waiting_time_variance", None)
     for k in used:
