@@ -243,13 +243,12 @@ def _waiting_for(spec: System, runs: Sequence[Run]) -> tuple[str, ...]:
 
 def _growing(spec: System, runs: Sequence[Run]) -> dict[str, bool | None]:
     """Return of the flows whose jobs may pile up whether these keep up."""
-    measured = np.array([r.numbers[WARM_UP_BATCHES:] for r in runs])
     ended = np.array([r.ended[WARM_UP_BATCHES:].sum() for r in runs])
-    grown = np.array([_growth(r) for r in runs]) / np.maximum(ended, 1.0)[:, None] if _replays(spec) else None
+    growth = [_growth(r) / max(n, 1.0) for r, n in zip(runs, ended, strict=True)] if _replays(spec) else None
     return {
-        flow.name: stability(measured[:, :, k], left=ended)
-        if grown is None
-        else periodic_stability(grown[:, k])
+        flow.name: stability([r.numbers[WARM_UP_BATCHES:, k] for r in runs], left=ended)
+        if growth is None
+        else periodic_stability([grown[k] for grown in growth])
         for k, flow in enumerate(spec.flows)
         if not (flow.closed or flow.loses)
     }
