@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,20 +51,21 @@ def access_times(spec: DramSystem, waits: ChannelWaits, hits: float, *, write: b
     """Return the times of an access whose issues come with a squared coefficient of variation."""
     t, g = spec.timing, spec.geometry
     one = {name: float(getattr(waits, name)) for name in ("row", "bank", "activation", "bus", "refresh")}
-    backlog, queue, late = (float(x) for x in (waits.backlog, waits.queue, waits.refreshed))
+    backlog, late = float(waits.backlog), float(waits.refreshed)
     alone = float(waits.alone)
     here = float(split_scv(scv, 1 / g.channels))
     at_bank = float(split_scv(scv, 1 / (g.channels * g.channel_banks)))
     bus = max(one["bus"] - alone, 0.0) * here
     activation, bank = one["activation"] * here, one["bank"] * at_bank
     reach = {name: float(value) for name, value in waits.reach.items()}
+    common, drain = _refresh(one["refresh"], backlog, late, reach["refresh"]), (0.0, 0.0)
+    if not write and waits.queue > 0:
+        behind, drain, refresh = waits.delays
+        bank, common = bank + float(behind), _uniform(refresh)
     apart = _wait(bank, reach["bank"])
-    shared = _sum(_wait(bus, reach["bus"]), _wait(activation, reach["activation"]))
+    shared = _sum(_wait(bus, reach["bus"]), _wait(activation, reach["activation"]), _uniform(drain))
     fixed = spec.controller_cycles + (t.cwl if write else t.cl) + t.burst
     waiting = float(waits.write_queue) if write else 0.0
-    if not write and queue > 0 and waits.forced > 0:
-        forced = float(waits.forced)
-        shared = _sum(shared, _delay(queue, forced, 2 * queue / forced))
     row = one["row"] / max(1 - hits, 1e-12) if hits < 1 else 0.0
     return Times(
         fixed=float(fixed),
@@ -72,7 +73,7 @@ def access_times(spec: DramSystem, waits: ChannelWaits, hits: float, *, write: b
         alone=alone,
         apart=apart,
         shared=shared,
-        common=_refresh(one["refresh"], backlog, late, reach["refresh"]),
+        common=common,
         spread=hits * (1 - hits) * row**2,
         written=(waiting, waiting**2),
         last=waits.write_last if write else None,
@@ -92,15 +93,17 @@ def _wait(mean: float, longest: float) -> tuple[float, float]:
     return mean, number * half**2 / 3 + number * (1 + number) * half**2
 
 
-def _delay(mean: float, probability: float, longest: float) -> tuple[float, float]:
-    """Return a delay of that mean which happens or not, uniform up to the longest."""
-    return mean, max(probability * longest**2 / 3 - (probability * longest / 2) ** 2, 0.0)
+def _uniform(delay: tuple[Any, Any]) -> tuple[float, float]:
+    """Return a delay that happens with a probability, uniform up to the longest."""
+    probability, longest = float(delay[0]), float(delay[1])
+    mean = probability * longest / 2
+    return mean, max(probability * longest**2 / 3 - mean**2, 0.0)
 
 
 def _refresh(mean: float, backlog: float, late: float, block: float) -> tuple[float, float]:
     if block <= 0 or late <= 0:
         return mean + backlog, 0.0
-    return mean + backlog, _delay(mean, late, block)[1]
+    return mean + backlog, _uniform((late, block))[1]
 
 
 class Together(NamedTuple):

@@ -14,7 +14,7 @@ from qmodels.memory.dram.packet_waits import PacketTimes, packet_times
 from qmodels.memory.dram.ready_waits import ReadyWaits, packet_waits, random_waits, sequence_waits
 from qmodels.memory.dram.stream_waits import stream_times
 from qmodels.memory.dram.writes.last import LastWrites
-from qmodels.memory.dram.writes.queue import Directions, ReadVisits, refreshed_writes, write_queue
+from qmodels.memory.dram.writes.queue import Directions, Queued, ReadVisits, refreshed_writes, write_queue
 from qmodels.queues.general.mg1 import mg1_waiting_time
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.memory.dram_traffic import Packets, RandomBlocks
@@ -34,7 +34,9 @@ class ChannelWaits:
     refresh: Any
     backlog: Any  # waiting behind what refreshes have held up
     queue: Any
-    forced: Any  # probability that an access waits behind accesses of the other direction that are forced out
+    draining: Any  # share of the time that writes take which are forced out
+    residual: Any  # part of ``queue``: for the rest of such a time
+    pushed: Any  # how much later reads go on after a refresh, because writes are forced out then, mean
     write_queue: Any  # what writes wait until it is their turn
     # The wait of the last of writes that come together, at one load; None where none wait, or of several.
     write_last: LastWrites | None
@@ -44,6 +46,20 @@ class ChannelWaits:
     alone: float  # part of ``bus``: by those of its own packet, the memory otherwise idle
     # Of bank, activation, bus and refresh: the longest time that one predecessor makes an access wait.
     reach: dict[str, Any]
+
+    @property
+    def delays(self) -> tuple[Any, tuple[Any, Any], tuple[Any, Any]]:
+        """Waits of reads at their banks for what drains leave; probability and longest of the others.
+
+        Those are the rest of a drain, and a refresh with the drain that follows it. Waits for drains are the
+        same in all.
+        """
+        block, draining = self.reach["refresh"], self.draining
+        longer = block + self.pushed
+        often = np.minimum(self.refreshed * longer / np.maximum(block, 1e-12), 1.0)
+        behind = self.queue - self.residual - (often * longer - self.refreshed * block) / 2
+        rest = 2 * self.residual / np.maximum(draining, 1e-12)
+        return np.maximum(behind, 0.0), (draining, rest), (often, longer)
 
 
 def channel_waits(
@@ -108,7 +124,8 @@ def channel_waits(
         backlog = refresh * narrowest / (1 - narrowest)
         late = np.minimum(share / (1 - narrowest), 1.0)
     each = max(slot, gap * miss / g.ranks)
-    queue, forced, write_queue, last = _writes(spec, rate, own, opening, row_open, miss, each, share, packets)
+    queued = _writes(spec, rate, own, opening, row_open, miss, each, (share, block), packets)
+    write_queue = queued.writes
     if t.t_rfc and 0 < spec.traffic.write_fraction < 1:
         write_queue = write_queue + refreshed_writes(
             spec, rate * spec.traffic.write_fraction, wait=write_queue, block=block, load=narrowest
@@ -121,10 +138,12 @@ def channel_waits(
         bus=own.bus + own.alone,
         refresh=refresh,
         backlog=backlog,
-        queue=queue,
-        forced=forced,
+        queue=queued.reads,
+        draining=queued.draining,
+        residual=queued.residual,
+        pushed=queued.pushed,
         write_queue=write_queue,
-        write_last=last,
+        write_last=queued.last,
         row_open=row_open,
         bank_conflict=own.conflict,
         refreshed=late,
@@ -175,7 +194,9 @@ def _in_order(
         refresh=block * share / 2,
         backlog=block * share / 2 * load / (1 - load),
         queue=zero,
-        forced=zero,
+        draining=zero,
+        residual=zero,
+        pushed=zero,
         write_queue=zero,
         write_last=None,
         row_open=row_open,
@@ -194,13 +215,16 @@ def _writes(
     row_open: Any,
     miss: float,
     each: float,
-    refreshed: Any,
+    refreshes: tuple[Any, Any],
     packets: PacketTimes | None,
-) -> tuple[Any, Any, Any, LastWrites | None]:
-    """Return what reads wait for forced writes, which share does, and writes beyond what reads wait."""
+) -> Queued:
+    """Return the waits for writes at all loads, those of writes beyond what reads wait.
+
+    ``refreshes``: the share of the time that they take, and how long one does [cycles].
+    """
     write = spec.traffic.write_fraction
     if not 0 < write < 1:
-        return 0.0 * rate, 0.0 * rate, 0.0 * rate, None
+        return Queued(*(0.0 * rate for _ in range(5)), None)
     reads: tuple[tuple[float, float, float], ...] = ((1.0, 1.0, 0.0),)
     size = 1.0
     if packets is not None:
@@ -208,7 +232,7 @@ def _writes(
     accesses = sum(share * accesses for share, accesses, _ in reads)
     ahead = own.bank + own.activation + own.bus
     found = []
-    for x, before, opened, out in np.nditer(np.broadcast_arrays(rate, ahead, row_open, refreshed)):
+    for x, before, opened, out, block in np.nditer(np.broadcast_arrays(rate, ahead, row_open, *refreshes)):
         visits = float(x) * (1 - write) / accesses
         both = Directions(
             reads=tuple(ReadVisits(share * visits, accesses, alone) for share, accesses, alone in reads),
@@ -216,8 +240,9 @@ def _writes(
             write_size=size,
             miss=miss,
         )
-        known = {"wait": float(before), "row_open": float(opened), "refreshed": float(out)}
+        known = {"wait": float(before), "row_open": float(opened)}
+        known |= {"refreshed": float(out), "block": float(block)}
         found.append(write_queue(spec, both, each=each, **known))
-    queue, forced, stay = (np.reshape([one[k] for one in found], np.shape(rate)) for k in (0, 1, 2))
+    *reads, stay = (np.reshape([one[k] for one in found], np.shape(rate)) for k in range(5))
     last = found[0].last if np.ndim(rate) == 0 else None
-    return queue, forced, np.maximum(stay - ahead - opening - own.alone, 0.0), last
+    return Queued(*reads, np.maximum(stay - ahead - opening - own.alone, 0.0), last)

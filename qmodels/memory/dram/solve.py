@@ -151,13 +151,13 @@ def _law_parts(waits: ChannelWaits, point: int, fixed: float) -> dict[str, Any]:
     alone = waits.alone
     means = {"bank": at(waits.bank), "activation": at(waits.activation), "bus": at(waits.bus) - alone}
     hits = at(waits.row_hit_ratio)
-    queue, forced = at(waits.queue), at(waits.forced)
+    behind, *delays = waits.delays
+    means["bank"] += at(behind)
     return dict(
         waits=[(max(mean, 0.0), at(waits.reach[name])) for name, mean in means.items()],
         delays=[
             (1.0 if alone else 0.0, 2 * alone),
-            (at(waits.refreshed), at(waits.reach["refresh"])),
-            (forced, 2 * queue / forced if forced > 0 else 0.0),
+            *((at(often), at(longest)) for often, longest in delays),
         ],
         fixed=fixed,
         hits=hits,

@@ -265,6 +265,8 @@ def test_reads_among_forced_writes_are_simulated(preset, page_policy):
     model, runs = both(0.7)
     assert model.read_latency == pytest.approx(runs.read_latency.best, rel=0.17)
     assert model.write_latency == pytest.approx(runs.write_latency.best, rel=0.13)
+    # Too low by 37 % where drains were taken for independent of refreshes, and reads behind them for few.
+    assert model.read_latency_p99 == pytest.approx(runs.read_latency_p99.best, rel=0.25)
     assert both(0.9)[1].stable and not both(1.1)[1].stable
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import pdtrc
 
 from qmodels.checks import FloatArray
 from qmodels.memory.dram.writes.drains import COUNTS, LEAST_LEFT, Turns
@@ -49,23 +50,33 @@ class Directions:
 
 
 class Queued(NamedTuple):
-    """What reads wait for forced writes, which share does, how long writes stay, and the last ones."""
+    """Waits of reads for forced writes, and of writes."""
 
-    reads: float
-    delayed: float
-    writes: float
-    last: LastWrites
+    # Numbers, or arrays of one value for each load.
+    reads: Any  # mean wait of a read [cycles]
+    draining: Any  # share of the time that drains take
+    residual: Any  # what reads wait for the rest of a drain, part of ``reads`` [cycles]
+    pushed: Any  # how long a drain that follows a refresh takes, mean over the refreshes [cycles]
+    writes: Any  # how long a write stays [cycles]
+    last: LastWrites | None
 
 
 def write_queue(
-    spec: DramSystem, both: Directions, *, wait: float, row_open: float, each: float, refreshed: float = 0.0
+    spec: DramSystem,
+    both: Directions,
+    *,
+    wait: float,
+    row_open: float,
+    each: float,
+    refreshed: float = 0.0,
+    block: float = 0.0,
 ) -> Queued:
     r"""Return what reads wait for forced writes, and writes for reads.
 
     ``both``: what is read and written; ``wait``: wait of a read for others that read or write meanwhile,
     without opening its row [cycles]; ``row_open``: probability that a row is to be closed where one is
     opened; ``each``: time of the channel for an access [cycles]; ``refreshed``: share of the time that
-    refreshes take.
+    refreshes take; ``block``: how long one does [cycles].
 
     Writes go on as soon as no read waits. Visits that read are taken to come and go as in :math:`M/G/\infty`:
     if they come at rate :math:`\nu` and are present for a time of law :math:`B`, a moment without any has
@@ -84,7 +95,8 @@ def write_queue(
 
     Drains last as `Turns.drains` says; as a fluid, reads wait for what is left of one and for those that came
     before them meanwhile, which their banks hold up. What such drains leave behind where little time is left
-    between them is that of regular interruptions, a share :math:`1/(h - l)` of what random ones leave.
+    between them is that of regular interruptions, a share :math:`1/(h - l)` of what random ones leave. A
+    drain follows a refresh at once if the writes that came meanwhile make up ``write_high``.
 
     An approximation. Random half writes, and in batches of 4, on DDR4, DDR5, HBM3 and LPDDR5 with open pages
     against simulation at 0.3, 0.5 and 0.7 of the largest load: reads within 7, 10 and 16 %, without refresh
@@ -114,11 +126,13 @@ def write_queue(
     drains[-1] += forced
     drains, busy = drains / (1 + drains @ drain), float(drains @ drain / (1 + drains @ drain))
     longest = np.sqrt(drain**2 + spread)
-    delays, over = _held_up(longest, both.read_rate, partial(turns.paces, cycle=t.t_rc))
+    delays = _held_up(longest, both.read_rate, partial(turns.paces, cycle=t.t_rc))
     queue = float(drains @ delays)
     load = turns.load(both.read_rate, arriving) / (1 - refreshed)
     left = max((1 - busy) * (1 - load), LEAST_LEFT**2)
-    queue += float(drains @ longest**2) / 2 / (high - low) * load / left
+    residual = float(drains @ longest**2) / 2
+    queue += residual / (high - low) * load / left
+    pushed = float(law @ pdtrc(high - 1 - number, arriving * block)) * float(longest[-1])
     stored = (1 - busy) * float(law @ number) + float((drains * drain) @ (number + low)) / 2
     last = LastWrites(
         law=law,
@@ -130,8 +144,14 @@ def write_queue(
         low=low,
         each=each,
     )
-    delayed = min(float(drains @ over), 1.0)
-    return Queued(reads=queue, delayed=delayed, writes=stored / max(arriving, 1e-12), last=last)
+    return Queued(
+        reads=queue,
+        draining=min(float(drains @ longest), 1.0),
+        residual=min(residual, queue),
+        pushed=pushed,
+        writes=stored / max(arriving, 1e-12),
+        last=last,
+    )
 
 
 def refreshed_writes(spec: DramSystem, rate: Any, *, wait: Any, block: Any, load: Any) -> Any:
@@ -169,19 +189,17 @@ def _idle_waits(
     return float(g[0]), float(total[-1]), float(np.interp(later, t, total))
 
 
-def _held_up(
-    drain: FloatArray, rate: float, pace: Callable[[FloatArray], FloatArray]
-) -> tuple[FloatArray, FloatArray]:
-    """Return how long reads wait for a drain that lasts so long times how often, and until when they do.
+def _held_up(drain: FloatArray, rate: float, pace: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """Return how long all reads together wait for a drain, at one of a cycle. [cycles2].
 
     As a fluid: those that came meanwhile are served beside others that come, the faster the more there are.
-    [cycles2, cycles]
     """
     rate = max(rate, 1e-12)
     usual = np.interp(rate, pace(COUNTS), COUNTS)
     more = rate * drain[:, None] * (np.arange(STEPS) + 0.5) / STEPS
     left = np.maximum(pace(usual + more) - rate, LEAST_LEFT * rate)
-    return drain**2 / 2 + (more / left).mean(axis=1) * drain, drain * (1 + rate * (1 / left).mean(axis=1))
+    delays: FloatArray = drain**2 / 2 + (more / left).mean(axis=1) * drain
+    return delays
 
 
 def _waiting(
