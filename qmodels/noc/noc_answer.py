@@ -162,28 +162,36 @@ class NocAnswer(Answer):
         return self.quantile(0.99)
 
     @cached_property
-    def saturation_rate(self) -> float:
-        """Injection rate from which queues grow without end [packets/cycle]."""
+    def _saturation_load(self) -> float:
         return saturation_load(self.waits.turns)
 
     @property
+    def saturation_rate(self) -> float:
+        """Packets of a node that sends, mean, from which queues grow without end [1/ns]."""
+        return self._saturation_load * self.spec.clock_ghz
+
+    @property
     def _part_of_saturation(self) -> FloatArray:
-        loads, most = self.waits.loads, self.saturation_rate
+        loads, most = self.waits.loads, self._saturation_load
         return loads / most if most > 0 else np.where(loads > 0, np.inf, 0.0)
 
     @property
+    def _congested_load(self) -> float:
+        return min(self._saturation_load, self.waits.turns.jam[1])
+
+    @property
     def congested_rate(self) -> float:
-        """Injection rate that is carried once all buffers are full [packets/cycle].
+        """The same that is carried once all buffers are full [1/ns].
 
         Below the saturation rate in rings and Spidergons: between the two a network is metastable, and
         keeps up as long as no burst jams it; see `qmodels.noc.collapse`.
         """
-        return min(self.saturation_rate, self.waits.turns.jam[1])
+        return self._congested_load * self.spec.clock_ghz
 
     @property
     def ideal_saturation_rate(self) -> float:
-        """Injection rate at which the first channel is busy all the time, an upper bound [packets/cycle]."""
-        return largest_load(self.waits.turns)
+        """The same at which the first channel is busy all the time, an upper bound [1/ns]."""
+        return largest_load(self.waits.turns) * self.spec.clock_ghz
 
     @cached_property
     def _busy(self) -> FloatArray:
@@ -206,7 +214,7 @@ class NocAnswer(Answer):
         """Packets delivered by the whole network [1/ns]."""
         turns, loads = self.waits.turns, self.waits.loads
         stable = self.waits.stable
-        carried = loads if stable.all() else np.where(stable, loads, np.minimum(loads, self.congested_rate))
+        carried = loads if stable.all() else np.where(stable, loads, np.minimum(loads, self._congested_load))
         return self._as_asked(carried * turns.offered) * self.spec.clock_ghz
 
     @property
@@ -293,7 +301,7 @@ class NocAnswer(Answer):
     @cached_property
     def doubts(self) -> Mapping[str, Any]:
         """What the model leaves out of this network, and whether it was measured."""
-        jammed, noticed = self.congested_rate, NOTICED * self.saturation_rate
+        jammed, noticed = self._congested_load, NOTICED * self._saturation_load
         metastable = f"metastable: once jammed, the network carries {jammed:.4g} packets/cycle only"
         run = int(self.waits.turns.table.source_step.max(initial=0))
         return {
@@ -318,13 +326,14 @@ class NocAnswer(Answer):
         axes = figure.add_subplot()
         loads, latency = self.waits.loads, np.ravel(self.packet_latency)
         highest = 1.0 if isinstance(self.spec.process, Bernoulli) else np.inf
-        if np.isfinite(self.saturation_rate):
-            rates = np.linspace(0.0, min(0.98 * self.saturation_rate, highest), CURVE_POINTS)
+        most = self._saturation_load
+        if np.isfinite(most):
+            rates = np.linspace(0.0, min(0.98 * most, highest), CURVE_POINTS)
             noc, waits = replace(self.spec, injection_rate=rates), find_waits(self.waits.turns, rates)
             curve = NocAnswer(model=self.model, spec=noc, waits=waits, deadlock=self.deadlock)
             axes.plot(rates, curve.packet_latency, color="C0", label="model")
-            end = 1.05 * max(self.saturation_rate, loads.max(initial=0.0)) or 1.0
-            axes.axvspan(self.saturation_rate, end, color="#f2e4df", label="saturated")
+            end = 1.05 * max(most, loads.max(initial=0.0)) or 1.0
+            axes.axvspan(most, end, color="#f2e4df", label="saturated")
             axes.set_xlim(0, end)
         axes.plot(loads[np.isfinite(latency)], latency[np.isfinite(latency)], "o", color="C0", markersize=4)
         axes.axhline(self.zero_load_latency, linestyle=":", color="0.5", label="zero load")

@@ -171,7 +171,7 @@ def data_queueing() -> tuple[Callable[..., Any], dict[str, list[Any]]]:
 
 def memory(scheduler: str, traffic: Any) -> tuple[Callable[..., Any], dict[str, list[Any]]]:
     system = replace(dram("DDR4-3200", scheduler=scheduler), traffic=traffic)
-    top = float(qm.solve(system).saturation_rate)
+    top = float(qm.solve(system).in_cycles()["saturation_rate"])
     rates = [part * top for part in (0.1, 0.9, 0.5, 1.3, 0.7)]
     return lambda rate: replace(system, traffic=replace(traffic, arrival_rate=rate)), {"rate": rates}
 

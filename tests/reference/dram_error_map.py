@@ -28,7 +28,7 @@ def main() -> None:
         model = solve_dram(pair.spec)
         cycles = model.in_cycles()
         own = simulate(pair.spec, accesses=300_000, replications=8).in_cycles()
-        load = round(traffic.arrival_rate / model.saturation_rate, 4)
+        load = round(traffic.arrival_rate / model.in_cycles()["saturation_rate"], 4)
         for metric, others in (("read_latency", pair.mean), ("read_latency_p99", pair.p99)):
             each = [own[metric].best, *others.values()]
             errors = summarize((100 * (cycles[metric] / x - 1) for x in each), decimals=2)

@@ -79,7 +79,7 @@ def errors(spec: DramSystem, load: float, *, accesses: int, replications: int) -
     from qmodels.memory.dram.solve import solve_dram
     from validate import simulate
 
-    rate = load * solve_dram(spec).saturation_rate
+    rate = load * solve_dram(spec).in_cycles()["saturation_rate"]
     spec = replace(spec, traffic=replace(spec.traffic, arrival_rate=rate))
     model, own = solve_dram(spec), simulate(spec, accesses=accesses, replications=replications, seed=7)
     if not own.stable:

@@ -111,7 +111,7 @@ def solve_dram(spec: DramSystem) -> DramAnswer:
     if writes:
         metrics["write_latency"] = np.where(stable, write, np.inf) / clock
         metrics["write_conflict_probability"] = conflicts
-    metrics["saturation_rate"] = np.full(rate.shape, top / pattern.channel_share.max())
+    metrics["saturation_rate"] = np.full(rate.shape, top / pattern.channel_share.max()) * clock
     return DramAnswer(
         model="DRAM model",
         spec=spec,

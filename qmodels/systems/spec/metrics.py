@@ -107,7 +107,7 @@ METRICS: dict[str, Metric] = {
     "delivered_rate": Metric("1/ns", "packets or accesses served by the whole system, per time", "up"),
     "transaction_rate": Metric("1/ns", "transactions completed by all initiators together, per time", "up"),
     "saturation_rate": Metric(
-        "1/cycle", "rate, as the spec has it, from which queues grow without end", "up"
+        "1/ns", "rate from which queues grow without end: of a node that sends, or of all accesses", "up"
     ),
     "speedup": _share("serial time (compute and transfers of all tasks, nothing else) over that taken", "up"),
     # Memory.

@@ -33,7 +33,7 @@ def banks(*, busy=12, channels=1, **changes):
 
 def at(spec, load):
     """Return a system at a share of what the model says it can serve."""
-    rate = load * solve_dram(spec).saturation_rate
+    rate = load * solve_dram(spec).in_cycles()["saturation_rate"]
     return replace(spec, traffic=replace(spec.traffic, arrival_rate=rate))
 
 

@@ -374,3 +374,13 @@ def test_where_a_ring_collapses_has_nothing_to_do_with_what_it_carries_now():
     usual = solve_noc(noc).saturation_rate
     assert usual < solve_noc(noc).ideal_saturation_rate
     assert_allclose(solve_noc(replace(noc, injection_rate=1e-6)).saturation_rate, usual, rtol=1e-6)
+
+
+def test_a_faster_clock_shortens_times_and_raises_rates():
+    one = solve_noc(network(injection_rate=0.05))
+    two = solve_noc(replace(one.spec, clock_ghz=2.0))
+    for name, value in one.metrics.items():
+        factor = {"ns": 0.5, "1/ns": 2.0, "GB/s": 2.0}.get(one.units[name], 1.0)
+        assert_allclose(two.metrics[name], factor * value, rtol=1e-12, err_msg=name)
+    assert two.congested_rate == 2 * one.congested_rate
+    assert two.ideal_saturation_rate == 2 * one.ideal_saturation_rate

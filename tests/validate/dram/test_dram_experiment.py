@@ -178,7 +178,7 @@ def test_writes_interrupt_row_hits(writes, hits):
     """The largest rate is at most 11 % from simulation, and latencies at half of it 19 %."""
     half = RandomBlocks(arrival_rate=0.0, row_hit_probability=hits, write_fraction=writes)
     spec = dram("DDR4-3200", traffic=half)
-    top = solve_dram(spec).saturation_rate
+    top = solve_dram(spec).in_cycles()["saturation_rate"]
     overloaded = replace(spec, traffic=replace(half, arrival_rate=1.2 * top))
     assert_allclose(
         simulate(overloaded, accesses=20_000, replications=2).in_cycles()["delivered_rate"].best,

@@ -35,7 +35,7 @@ def name(pair):
 
 
 def load(pair):
-    return pair.spec.traffic.arrival_rate / solve_dram(pair.spec).saturation_rate
+    return pair.spec.traffic.arrival_rate / solve_dram(pair.spec).in_cycles()["saturation_rate"]
 
 
 @pytest.mark.parametrize("pair", RANDOM, ids=name)

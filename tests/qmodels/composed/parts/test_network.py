@@ -60,7 +60,9 @@ def test_packets_of_one_size_are_answered_as_by_the_network_alone(name):
     rate = packets.rate
     assert_allclose(rate @ answer.mean / rate.sum(), alone.packet_latency, rtol=1e-9)
     assert_allclose(answer.intensity[""], alone.max_utilization, rtol=1e-9)
-    assert_allclose(network_capacity(NETWORKS[name], packets), alone.saturation_rate / alone.waits.loads[0])
+    assert_allclose(
+        network_capacity(NETWORKS[name], packets), alone.in_cycles()["saturation_rate"] / alone.waits.loads[0]
+    )
     flows = alone.flows
     for source, target, mean in zip(packets.source, packets.target, answer.mean, strict=True):
         mine = (flows["source"] == source) & (flows["target"] == target)
