@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from qmodels.composed.as_network import HOLD, THINK, Solved
+from qmodels.composed.couplings.capacity import saturation_factor
 from qmodels.composed.couplings.closed import see
 from qmodels.composed.couplings.numbers import meet
 from qmodels.composed.figures import Figures, FlowFigures, flow_metrics, parts_together
 from qmodels.composed.fixed_point.met import passage
 from qmodels.composed.fixed_point.state import State
-from qmodels.composed.from_parts import saturation_factor
 from qmodels.composed.moments import Span
 from qmodels.composed.times import DELAYED
 from qmodels.systems.composed.flow import Flow

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from qmodels.composed.asking import Heard
+from qmodels.composed.couplings.capacity import saturation_factor
 from qmodels.composed.couplings.pools import Pool
 from qmodels.composed.figures import Figures, FlowFigures, flow_metrics, parts_together
 from qmodels.composed.fixed_point.met import met_now, passage
@@ -119,21 +120,3 @@ def _visits(state: State, heards: Mapping[str, Heard], met: Met) -> dict[str, fl
 
 def _counts_blocks(step: object) -> bool:
     return type(step).__name__ in ("Allocate", "Free")
-
-
-def saturation_factor(state: State) -> float:
-    """Return by which factor all open rates may grow until the first resource is full.
-
-    As closed flows do, those that lose jobs leave room for those that wait, if there are any.
-    """
-    flows = [flow for flow in state.system.flows if not flow.closed and state.rates[flow.name] > 0]
-    opened = [flow.name for flow in flows if not flow.loses] or [flow.name for flow in flows]
-    if not opened:
-        return float("inf")
-    alone = {name: rate if name in opened else 0.0 for name, rate in state.rates.items()}
-    asking = state.calm if any(flow.loses for flow in state.system.flows) else state.asking
-    factor = asking.limit(alone, opened)
-    for name, pool in met_now(state, state.rates).pools.items():
-        if any(take.flow in opened for take in state.takes(name)) and pool.taken > 0:
-            factor = min(factor, pool.most / pool.taken)
-    return factor

@@ -72,6 +72,13 @@ class Inside:
         profile, crowd = self._crowd(self.few or self.profile, rate, min(self.tokens, MANY))
         return leaving_scv(profile, crowd.found, self.noise)
 
+    def most(self, rate: float) -> float:
+        """Return the rate at which tokens of all copies are taken at most, if they are taken at one."""
+        if self.tokens > MANY:
+            alone = self.profile.total(rate - rate / self.copies)
+            return min(self.profile.limit, self.tokens * self.copies / max(alone, 1e-300))
+        return float(self.speeds(rate)[-1]) * self.copies
+
     def endless(self, rate: float) -> FloatArray:
         """Return the same as if there were tokens for all."""
         return self._crowd(self.profile, rate, MANY)[1].rates
@@ -128,7 +135,7 @@ def open_pool(
     alone = inside.profile.total(rate - own)
     plain = inside.profile.total(rate) if plain is None else plain
     if tokens > MANY and plain < np.inf:
-        most = min(inside.profile.limit, tokens * inside.copies / max(alone, 1e-300))
+        most = inside.most(rate)
         return Pool(wait=NOTHING, hold=plain, taken=rate, most=most, busy=own * plain / tokens)
     speeds = inside.speeds(rate)
     most = float(speeds[-1])

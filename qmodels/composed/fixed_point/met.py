@@ -46,7 +46,8 @@ def met_at(state: State, rates: Rates, curves: Curves) -> Met:
             factor = max(state.insides[name].rate_at(pool.hold) / taken, NEARLY_NONE)
             scaled = state.scaled(name, here, factor)
             within[name] = state.asking_inside(name).at(scaled, met=state.among_inside(name))
-            inner |= dict.fromkeys(state.nested[name], scaled)
+            own = {take.flow: scaled[take.flow] for take in state.takes(name)}
+            inner |= {each: {**inner.get(each, rates), **own} for each in state.nested[name]}
             continue
         if state.all_closed(name):
             factor = state.insides[name].rate_at(pool.hold) / taken

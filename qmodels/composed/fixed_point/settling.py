@@ -7,7 +7,7 @@ import numpy as np
 from qmodels.composed.couplings.closed import closed_rate, see
 from qmodels.composed.couplings.numbers import meet
 from qmodels.composed.fixed_point.insides import learn
-from qmodels.composed.fixed_point.state import State
+from qmodels.composed.fixed_point.state import Rates, State
 from qmodels.composed.fixed_point.varying import vary
 from qmodels.numerics.secant import Secant
 
@@ -21,10 +21,11 @@ GOOD = 2e-3
 """Relative size of that; the mean counts then."""
 
 
-def settle(state: State) -> int:
-    """Find the fixed point; return the rounds it took."""
+def settle(state: State, rates: Rates | None = None, tolerance: float = TOLERANCE) -> int:
+    """Find the fixed point, of open flows of other rates if they are given; return the rounds it took."""
     for flow in state.system.flows:
-        state.rates[flow.name] = 0.0 if flow.closed else float(flow.mean_rate)
+        rate = 0.0 if flow.closed else float(flow.mean_rate)
+        state.rates[flow.name] = rate if rates is None else rates.get(flow.name, rate)
     _go_round(state, 0.5)
     meet(state)
     old, recent, secant = _numbers(state), list[list[float]](), Secant()
@@ -41,7 +42,8 @@ def settle(state: State) -> int:
         if _steady(recent):
             old = new = np.mean(recent, axis=0).tolist()
             state.rates |= dict(zip(state.rates, new, strict=False))
-        if len(new) == len(old) and np.allclose(new, old, rtol=TOLERANCE, atol=0):
+        if len(new) == len(old) and np.allclose(new, old, rtol=tolerance, atol=0):
+            _fit(state)
             for flow, others in state.alike:
                 see(state, flow)
                 for name in others:
@@ -60,6 +62,15 @@ def _go_round(state: State, share: float = 1.0) -> None:
         # Each of several leaves room for the others, one after the other.
         rate = before + (rate - before) / (len(others) + 1) if before > 0 else rate
         state.rates |= dict.fromkeys((flow.name, *others), rate)
+
+
+def _fit(state: State) -> None:
+    """Let closed flows share the parts that they fill more than they can, each having been found alone."""
+    loads = state.asking.at(state.rates).intensity
+    for flow in state.system.flows:
+        if flow.closed:
+            asked = {site.part for site in state.sites_of(flow.name)}
+            state.rates[flow.name] /= max(1.0, *(loads[part] for part in asked))
 
 
 def _steady(recent: list[list[float]]) -> bool:

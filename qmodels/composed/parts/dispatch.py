@@ -9,7 +9,7 @@ from qmodels.composed.parts.copies import over_copies
 from qmodels.composed.parts.dram import dram_load, respond_dram
 from qmodels.composed.parts.free_list import pointer_memory
 from qmodels.composed.parts.serving import serving_copy
-from qmodels.composed.parts.station import station_copy
+from qmodels.composed.parts.station import station_copy, station_load
 from qmodels.composed.streams import PartAnswer, Stream
 from qmodels.systems.composed.parts import ServingPart
 from qmodels.systems.composed.steps import Acquire
@@ -51,6 +51,8 @@ def respond(part_name: str, system: System, streams: tuple[Stream, ...]) -> Part
 def load_of(part_name: str, system: System, streams: tuple[Stream, ...]) -> float | None:
     """Return the intensity of the fullest resource of a part, None where it follows from the times."""
     part = system.parts[part_name]
+    if isinstance(part, Station):
+        return station_load(part, system.place.get(part_name, ()), streams)
     return dram_load(part, streams) if isinstance(part, DramSystem) else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from qmodels.checks import FloatArray
 from qmodels.composed.bursts import beside
 from qmodels.composed.parts.bursty import wait_of_batches, wait_of_bursts
+from qmodels.composed.parts.copies import copy_shares
 from qmodels.composed.parts.serving import last_of_batch
 from qmodels.composed.plan import ONE
 from qmodels.composed.streams import PartAnswer, Response, Stream
@@ -40,6 +42,7 @@ class Flows:
     peak: float = 1.0  # rate in their bursts over the mean rate; 1 if these are not known
     # Probabilities of 0, 1, 2, ... jobs that arrive at the same time.
     batch: FloatArray = field(default_factory=lambda: ONE)
+    own: tuple[FloatArray, ...] = ()  # the same of each
 
     @property
     def together(self) -> float:
@@ -106,6 +109,18 @@ def station_copy(station: Station, streams: tuple[Stream, ...], arrivals: Any = 
     )
 
 
+def station_load(station: Station, nodes: Sequence[int], streams: tuple[Stream, ...]) -> float:
+    """Return the load of the fullest copy of a station."""
+    if station.delay:
+        return 0.0
+    work = [stream.request_rate * float(station.service_law(stream.flow).mean) for stream in streams]
+    return float((copy_shares(nodes, streams) @ work).max()) / _speed(station)
+
+
+def _speed(station: Station) -> float:
+    return float(station.rate_multiplier[-1] if station.rate_multiplier else station.servers)
+
+
 def _flows(station: Station, streams: tuple[Stream, ...]) -> Flows:
     names = tuple(dict.fromkeys(s.flow for s in streams))
     rate = np.array([sum(s.request_rate for s in streams if s.flow == name) for name in names])
@@ -122,18 +137,20 @@ def _flows(station: Station, streams: tuple[Stream, ...]) -> Flows:
     load = min(float(rate @ mean) / (1.0 if station.delay else station.servers), 1.0)
     weight = merging_weight(float(of @ of), load)
     merged = 1 - weight + weight * float(share @ [s.scv for s in streams])
-    batch = np.zeros(max(s.batch.size for s in streams))
+    own = tuple(np.zeros(max(s.batch.size for s in streams)) for _ in names)
     for part, stream in zip(share, streams, strict=True):
-        batch[: stream.batch.size] += part * stream.batch
+        own[names.index(stream.flow)][: stream.batch.size] += part * stream.batch
+    batch = np.sum(own, axis=0)
     peak = float(share @ [s.peak for s in streams])
-    return Flows(names=names, rate=rate, mean=mean, scv=scv, arrival_scv=merged, peak=peak, batch=batch)
+    return Flows(
+        names=names, rate=rate, mean=mean, scv=scv, arrival_scv=merged, peak=peak, batch=batch, own=own
+    )
 
 
 def _load(station: Station, flows: Flows) -> float:
     if station.delay:
         return 0.0
-    speed = station.rate_multiplier[-1] if station.rate_multiplier else station.servers
-    return float(flows.rate @ flows.mean) / speed
+    return float(flows.rate @ flows.mean) / _speed(station)
 
 
 def _visits(station: Station, flows: Flows, load: float, arrivals: Any) -> Visits:
@@ -190,12 +207,13 @@ def _two_moments(station: Station, flows: Flows, load: float) -> Visits:
     mean, scv = flows.service
     sharing = station.discipline == "sharing"
     rate, servers, size = float(flows.rate.sum()), int(station.servers), flows.together
-    doubt = ""
+    doubt, wait = "", np.zeros(0)
     bursts: dict[str, Any] = {"scv": scv, "servers": servers, "peak": flows.peak}
     if servers == 1:
         # Of a batch of X jobs, E[X^2] / E[X] is taken for X itself.
         bursts |= {"rate": rate / size, "mean": size * mean, "scv": scv / size}
-        wait = wait_of_bursts(arrival_scv=flows.arrival_scv, **bursts) + (size - 1) / 2 * mean
+        wait = wait_of_bursts(arrival_scv=flows.arrival_scv, **bursts)
+        wait = wait + np.array([(max(beside(law), 1.0) - 1) / 2 for law in flows.own]) * flows.mean
     elif size - 1 < ALIKE:
         wait = wait_of_bursts(rate=rate, mean=mean, arrival_scv=flows.arrival_scv, **bursts)
     else:
@@ -203,16 +221,23 @@ def _two_moments(station: Station, flows: Flows, load: float) -> Visits:
         more = wait_of_bursts(arrival_scv=max(1 + size * (flows.arrival_scv - 1), 0.0), **bursts)
         more -= wait_of_bursts(arrival_scv=1.0, **bursts)
         alone = wait_of_batches(rate=rate, mean=mean, servers=servers, batch=flows.batch)
-        sizes = np.flatnonzero(flows.batch[1:]) + 1
-        each = sizes * flows.batch[sizes] / (sizes @ flows.batch[sizes])
-        own = [float(each @ [_turns(n, servers, v).mean() for n in sizes.tolist()]) for v in (1.0, scv)]
-        wait = max((alone - own[0] * mean) * (size + scv) / (size + 1) + own[1] * mean + more, 0.0)
+        wait = (alone - _own_turns(flows.batch, servers, 1.0) * mean) * (size + scv) / (size + 1) + more
+        wait = np.maximum(wait + np.array([_own_turns(law, servers, scv) for law in flows.own]) * mean, 0.0)
         doubt = f"jobs that arrive at {station.name!r} together are taken for bursts"
     if sharing:
         wait *= 2 / (1 + scv)
     response = flows.mean * (1 + wait / mean) if sharing else wait + flows.mean
     variance = np.array([_variance(station, flows, k, float(t)) for k, t in enumerate(response)])
     return Visits(response=response, variance=variance, doubt=doubt)
+
+
+def _own_turns(batch: FloatArray, servers: int, scv: float) -> float:
+    """Return after how many mean services one of a batch begins, mean over all in such batches."""
+    sizes = np.flatnonzero(batch[1:]) + 1
+    if not sizes.size:
+        return 0.0
+    each = sizes * batch[sizes] / (sizes @ batch[sizes])
+    return float(each @ [_turns(n, servers, scv).mean() for n in sizes.tolist()])
 
 
 def _variance(station: Station, flows: Flows, k: int, response: float) -> float:
