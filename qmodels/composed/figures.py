@@ -36,22 +36,21 @@ class FlowFigures:
     stall: Stall = Stall()  # of the latency: a delay that few jobs have
 
 
-def flow_metrics(flows: Mapping[str, FlowFigures], visits: Mapping[str, float]) -> dict[str, float]:
-    """Return the metrics of all flows together, of each of several, and the times of visits by part."""
-    total = sum(flow.throughput for flow in flows.values())
-    used = [flow for flow in flows.values() if flow.throughput > 0]
-    mixture = [(flow.throughput / total, flow.latency, flow.stall) for flow in used]
+def flow_metrics(
+    flows: Mapping[str, FlowFigures], visits: Mapping[str, float], names: Mapping[str, str]
+) -> dict[str, float]:
+    """Return the metrics of all flows together, of each of several, and the times of visits by part.
+
+    ``names``: of flows that are parts of one, its name.
+    """
     groups = {"": list(flows.values())}
-    if len(flows) > 1:
-        groups |= {f"[{name}]": [flow] for name, flow in flows.items()}
-    metrics = {"latency": sum(share * latency.mean for share, latency, _ in mixture)}
-    metrics |= {f"latency{place}": some[0].latency.mean for place, some in groups.items() if place}
-    metrics["latency_p99"] = quantile_of(mixture, 0.99)
-    metrics |= {
-        f"latency_p99{place}": quantile_of([(1.0, some[0].latency, some[0].stall)], 0.99)
-        for place, some in groups.items()
-        if place
-    }
+    each: dict[str, list[FlowFigures]] = {}
+    for name, flow in flows.items():
+        each.setdefault(f"[{names.get(name, name)}]", []).append(flow)
+    groups |= each if len(each) > 1 else {}
+    mixtures = {place: _mixture(some) for place, some in groups.items()}
+    metrics = {f"latency{p}": sum(share * t.mean for share, t, _ in some) for p, some in mixtures.items()}
+    metrics |= {f"latency_p99{place}": quantile_of(some, 0.99) for place, some in mixtures.items()}
     for place, some in groups.items():
         metrics[f"flow_throughput{place}"] = sum(flow.throughput for flow in some)
     for place, some in groups.items():
@@ -64,12 +63,22 @@ def flow_metrics(flows: Mapping[str, FlowFigures], visits: Mapping[str, float]) 
     return metrics | {f"visit_latency[{part}]": time for part, time in visits.items()}
 
 
-def parts_together(flows: Mapping[str, FlowFigures]) -> dict[str, float]:
-    """Return the mean times that the latency of all flows is made of."""
+def _mixture(flows: list[FlowFigures]) -> list[tuple[float, Span, Stall]]:
+    """Return the latencies of flows with their shares of the jobs."""
+    total = sum(flow.throughput for flow in flows)
+    if total <= 0:
+        return [(1 / len(flows), flow.latency, flow.stall) for flow in flows]
+    used = [flow for flow in flows if flow.throughput > 0]
+    return [(flow.throughput / total, flow.latency, flow.stall) for flow in used]
+
+
+def parts_together(flows: Mapping[str, FlowFigures], names: Mapping[str, str]) -> dict[str, float]:
+    """Return the mean times that the latency of all flows is made of, by the names of the parts."""
     total = sum(flow.throughput for flow in flows.values())
     found: dict[str, float] = {}
     for flow in flows.values():
-        for part, time in flow.parts.items():
+        for name, time in flow.parts.items():
+            part = names.get(name, name)
             if flow.throughput > 0:
                 found[part] = found.get(part, 0.0) + flow.throughput / total * time
     return found

@@ -49,7 +49,7 @@ def network_figures(state: State, solved: Solved) -> Figures:
         if flow.closed:
             see(state, flow)
     flows = {flow.name: _with_spread(state, flow, flows[flow.name]) for flow in state.system.flows}
-    metrics = flow_metrics(flows, {part: spent[part] / count[part] for part in spent})
+    metrics = flow_metrics(flows, {part: spent[part] / count[part] for part in spent}, state.names)
     metrics["saturation_factor"] = saturation_factor(state)
     busy = solved.answer.utilization
     offered = state.asking.at(state.rates).intensity
@@ -57,7 +57,7 @@ def network_figures(state: State, solved: Solved) -> Figures:
     return Figures(
         model=f"system of stations: {solved.answer.model} ({solved.answer.kind})",
         metrics=metrics,
-        latency_parts=parts_together(flows),
+        latency_parts=parts_together(flows, state.names),
         intensity=intensity,
         stable=bool(solved.answer.stable),
         exact=solved.answer.kind == "exact",

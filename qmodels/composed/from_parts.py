@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from qmodels.composed.asking import Heard
+from qmodels.composed.asking import LEAST, Heard
 from qmodels.composed.couplings.capacity import saturation_factor
 from qmodels.composed.couplings.pools import Pool
 from qmodels.composed.figures import Figures, FlowFigures, flow_metrics, parts_together
@@ -37,14 +37,16 @@ def parts_figures(state: State) -> Figures:
     intensity = {name: load for name, load in full.intensity.items()}
     for name, pool in pools.items():
         if name in state.system.parts:
-            intensity[name] = pool.taken / pool.most if pool.taken >= pool.most else pool.busy
+            load = pool.taken / pool.most if pool.taken >= pool.most else pool.busy
+            part = state.names.get(name, name)
+            intensity[part] = max(load, intensity.get(part, 0.0))
     stable = all(np.isfinite(flow.latency.mean) for flow in flows.values())
-    metrics = flow_metrics(flows, _visits(state, heards, met))
+    metrics = flow_metrics(flows, _visits(state, heards, met), state.names)
     metrics["saturation_factor"] = saturation_factor(state)
     return Figures(
         model=MODEL,
         metrics=metrics,
-        latency_parts=parts_together(flows),
+        latency_parts=parts_together(flows, state.names),
         intensity=intensity,
         stable=stable,
         doubts=full.doubts,
@@ -111,7 +113,9 @@ def _visits(state: State, heards: Mapping[str, Heard], met: Met) -> dict[str, fl
             count[site.part] = count.get(site.part, 0.0) + rate
     for name, pool in met.pools.items():
         if name in state.system.parts:
-            time[name], count[name] = pool.wait.mean, 1.0
+            part, taken = state.names.get(name, name), max(pool.taken, LEAST)
+            time[part] = time.get(part, 0.0) + taken * pool.wait.mean
+            count[part] = count.get(part, 0.0) + taken
     if state.plan.legs:
         time[state.system.interconnect] = state.asking.at(state.rates, met=state.among()).packet.mean
         count[state.system.interconnect] = 1.0

@@ -11,6 +11,7 @@ import numpy as np
 from qmodels.answer import Answer
 from qmodels.composed.as_network import solved_as_network
 from qmodels.composed.asking import Asking
+from qmodels.composed.by_place import by_place
 from qmodels.composed.couplings.circles import circle_doubts
 from qmodels.composed.errors import error_doubts, measured_errors
 from qmodels.composed.figures import Figures
@@ -100,12 +101,15 @@ def _solve_point(system: System) -> Answer:
     }
     plan = plan_of(system, shares)
     circles = circle_doubts(system, plan)
-    state = State(system, plan, Asking(system, plan))
-    solved = solved_as_network(system, plan)
+    places = by_place(system, plan, shares)
+    if places.system is not system:
+        plan = plan_of(places.system, shares)
+    state = State(places.system, plan, Asking(places.system, plan), names=places.names)
+    solved = solved_as_network(places.system, plan)
     figures = parts_figures(state) if solved is None else network_figures(state, solved)
     for name, found in shares.items():
         figures.metrics[f"hit_ratio[{name}]"] = found.private + found.hit
-    figures = replace(figures, doubts=(*figures.doubts, *circles))
+    figures = replace(figures, doubts=(*figures.doubts, *circles, *places.doubts))
     return _answer(system, _until_the_end(system, figures) if system.ends else figures)
 
 

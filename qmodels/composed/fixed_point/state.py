@@ -37,6 +37,8 @@ class State:
     system: System  # the system
     plan: Plan  # its programs
     asking: Asking  # its parts
+    # What flows and pools are called that are parts of one, see `qmodels.composed.by_place`.
+    names: Mapping[str, str] = field(default_factory=dict)
     rates: dict[str, float] = field(default_factory=dict)  # jobs of each flow that begin [1/ns]
     # Of a closed flow, the rate of its jobs that one of them meets [1/ns].
     seen: dict[str, float] = field(default_factory=dict)

@@ -1,0 +1,185 @@
+"""Pools at several places: as many systems of flows and pools as there are kinds of places."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+
+from qmodels.composed.asking import Asking
+from qmodels.composed.fixed_point.state import State
+from qmodels.composed.fixed_point.walks import NO_POOLS, walk
+from qmodels.composed.plan import Plan, Site
+from qmodels.composed.planning import plan_of
+from qmodels.composed.streams import LookupShares
+from qmodels.markov.processes.phase_type_fit import ph_from_moments
+from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.parts import Tokens
+from qmodels.systems.composed.steps import Acquire, Release, Step, all_steps
+from qmodels.systems.composed.system import System
+from qmodels.systems.spec.named import Named
+from qmodels.systems.stations.parts import Station
+from qmodels.systems.traffic.arrivals import OnOff, Poisson
+
+MOST_KINDS = 6
+"""Kinds of places that are told apart; more are put together by how far they are from what they ask."""
+DIGITS = 6
+"""Significant digits in which times of the same kind agree."""
+UNLIKE = "the copies of pool {} are taken from as if they were equally far and equally often used"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Places:
+    """A system whose pools have copies that are all alike."""
+
+    system: System  # the system, with a flow and a pool for each kind of place
+    names: Mapping[str, str] = field(default_factory=dict)  # what these are called in the system they are of
+    doubts: tuple[str, ...] = ()  # what speaks against it
+
+
+def by_place(system: System, plan: Plan, shares: Mapping[str, LookupShares]) -> Places:
+    """Return a system with a flow and a pool for each kind of place at which tokens are taken.
+
+    A job uses the pool at its own place (`System.copy_at`): the jobs of a place are a flow of their own, for
+    Poisson arrivals exactly, and their pool is nobody else's. Places of a kind are as far from all that is
+    asked, and as often used by each flow.
+    """
+    pools = [
+        name
+        for name, part in system.parts.items()
+        if isinstance(part, Tokens) and len(system.place.get(name, ())) > 1
+    ]
+    apart, doubts = [], []
+    for pool in pools:
+        takes = [take for take in plan.takes if take.part == pool]
+        if all(_at_home(system, take) for take in takes):
+            apart.append(pool)
+        elif any(take.sources[[*system.place[pool]]].any() for take in takes):
+            doubts.append(UNLIKE.format(pool))
+    if not apart:
+        return Places(system=system, doubts=tuple(doubts))
+    flows = [system.flow(name) for name in dict.fromkeys(t.flow for t in plan.takes if t.part in apart)]
+    kinds = _kinds(system, shares, flows, apart)
+    if len(kinds) > 1 and any(flow.window for flow in flows):
+        used = {node for kind in kinds for node in kind}
+        place = {p: tuple(n for n in at if p not in apart or n in used) for p, at in system.place.items()}
+        unlike = [UNLIKE.format(pool) for pool in apart]
+        return Places(system=replace(system, place=Named(place)), doubts=(*doubts, *unlike))
+    return replace(_split(system, flows, apart, kinds), doubts=tuple(doubts))
+
+
+def _at_home(system: System, take: Site) -> bool:
+    """Return whether tokens are taken where a job begins, from the pool there."""
+    at = Counter(system.flow(take.flow).at)
+    home = np.array([at[node] for node in range(system.places)]) / sum(at.values())
+    return take.own and np.allclose(take.sources, home)
+
+
+def _kinds(
+    system: System, shares: Mapping[str, LookupShares], flows: list[Flow], pools: list[str]
+) -> list[tuple[int, ...]]:
+    """Return the kinds of places at which some flows begin."""
+    found: dict[Any, dict[float, list[int]]] = {}
+    for node in sorted({node for flow in flows for node in flow.at}):
+        uses = tuple(flow.at.count(node) / len(flow.at) for flow in flows)
+        here = tuple(node in system.place[pool] for pool in pools)
+        far = _far(system, shares, [flow for flow, share in zip(flows, uses, strict=True) if share], node)
+        found.setdefault((uses, here), {}).setdefault(far, []).append(node)
+    kinds = []
+    for by_time in found.values():
+        for some in np.array_split(sorted(by_time), min(len(by_time), MOST_KINDS)):
+            kinds.append(tuple(node for far in some.tolist() for node in by_time[far]))
+    return kinds
+
+
+def _far(system: System, shares: Mapping[str, LookupShares], flows: list[Flow], node: int) -> float:
+    """Return how long the programs of some flows take from a place where nobody else is. [ns]."""
+    names = {flow.name for flow in flows}
+    alone = replace(
+        system, flows=tuple(replace(f, at=(node,)) if f.name in names else f for f in system.flows)
+    )
+    plan = plan_of(alone, shares)
+    state = State(alone, plan, Asking(alone, plan))
+    heard = state.asking.at({flow.name: 0.0 for flow in alone.flows})
+    total = sum(walk_time(state, flow, heard) for flow in alone.flows if flow.name in names)
+    return float(f"{total:.{DIGITS}g}")
+
+
+def walk_time(state: State, flow: Flow, heard: Any) -> float:
+    """Return how long a program takes. [ns]."""
+    state.rates = {each.name: 0.0 for each in state.system.flows}
+    return float(walk(state, flow, heard, NO_POOLS)[0].span.mean)
+
+
+def _split(system: System, flows: list[Flow], pools: list[str], kinds: list[tuple[int, ...]]) -> Places:
+    several = len(kinds) > 1
+    names: dict[str, str] = {}
+    split: dict[str, list[Flow]] = {}
+    place = dict(system.place)
+    parts = dict(system.parts)
+    for number, kind in enumerate(kinds):
+        called = {pool: f"{pool} {number}" if several else pool for pool in pools}
+        used = set(pools)
+        if several:
+            some = [(f, _part_of(f, kind, f"{f.name} {number}", called)) for f in flows]
+            used = {
+                step.part for _, p in some if p for step in all_steps(p.program) if isinstance(step, Acquire)
+            }
+            for flow, part in some:
+                if part is not None:
+                    names[part.name] = flow.name
+                    split.setdefault(flow.name, []).append(part)
+        for pool, new in called.items():
+            if new in used:
+                parts[new], place[new] = parts[pool], tuple(n for n in system.place[pool] if n in kind)
+                names |= {new: pool} if several else {}
+    if several:
+        for pool in pools:
+            del parts[pool], place[pool]
+        parts = {name: _served(part, names) for name, part in parts.items()}
+    parted = [one for flow in system.flows for one in split.get(flow.name, [flow])]
+    return Places(
+        system=replace(system, parts=Named(parts), place=Named(place), flows=tuple(parted)), names=names
+    )
+
+
+def _part_of(flow: Flow, kind: tuple[int, ...], name: str, pools: Mapping[str, str]) -> Flow | None:
+    """Return the jobs of a flow that begin at places of a kind, None if there are none."""
+    at = tuple(node for node in flow.at if node in kind)
+    if not at:
+        return None
+    found = replace(flow, name=name, at=at, program=_renamed(flow.program, pools))
+    if flow.closed:
+        turns = [flow.at[job % len(flow.at)] in kind for job in range(flow.population)]
+        return replace(found, population=sum(turns)) if any(turns) else None
+    share = len(at) / len(flow.at)
+    arrivals: Any = flow.arrivals
+    if isinstance(arrivals, OnOff):
+        arrivals = replace(arrivals, on_packets=max(arrivals.on_packets * share, 1.0))
+    elif not isinstance(arrivals, Poisson):
+        arrivals = ph_from_moments(mean=1.0, scv=float(share * arrivals.scv + 1 - share))
+    return replace(found, arrivals=arrivals, rate=float(flow.mean_rate) * share)
+
+
+def _renamed(value: Any, pools: Mapping[str, str]) -> Any:
+    """Return steps with other names of pools."""
+    if isinstance(value, tuple):
+        return tuple(_renamed(each, pools) for each in value)
+    if isinstance(value, Acquire | Release):
+        return replace(value, part=pools.get(value.part, value.part))
+    if isinstance(value, Step):
+        inner = {f.name: getattr(value, f.name) for f in fields(value)}
+        return replace(value, **{k: _renamed(v, pools) for k, v in inner.items() if isinstance(v, tuple)})
+    return value
+
+
+def _served(part: Any, names: Mapping[str, str]) -> Any:
+    """Return a station that serves the parts of a flow as it does the flow."""
+    if not isinstance(part, Station) or not isinstance(part.service, tuple):
+        return part
+    laws = dict(part.service)
+    more = {new: laws[old] for new, old in names.items() if old in laws}
+    return replace(part, service={**laws, **more})
