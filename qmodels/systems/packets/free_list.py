@@ -10,6 +10,10 @@ import numpy as np
 from qmodels.checks import Numeric
 from qmodels.systems.spec.ranges import at_least, check_fields, count, nonnegative, positive, probability
 
+RETURN_ORDERS = ("together", "as-read", "random")
+"""How a packet's blocks return to the free list: in one piece and in their order, one by one as each has been
+read, or in random order."""
+
 
 def allocation_accesses(rejected: Any) -> Any:
     """Return the pointer-memory accesses of one allocation after so many rejected head blocks.

@@ -24,6 +24,7 @@ def _simulate(
     other_access: float,
     other_packet: float,
     read_last: bool,
+    order: int,
     rng: Any,
 ) -> tuple[float, Any, float]:
     """Store packets and return random ones, one for each beyond ``stored``; count after a tenth.
@@ -31,17 +32,19 @@ def _simulate(
     Gives the share of blocks taken on busy banks, that of 0, 1, ... rejections, and that of
     blocks on the bank of their packet's block before. With ``other_packet`` two packets are stored in
     turn; with ``read_last`` the last access before an allocation that follows a return is to
-    the returned packet's last block.
+    the returned packet's last block. ``order``: 0 together, 1 in random order, otherwise as read by one reader
+    less: in turn a block of each of these packets, one for each block taken.
     """
     ring = rng.permutation(blocks)
     head, free = 0, blocks
     following = np.empty(blocks, np.int64)
-    first, length = np.zeros(stored + 1, np.int64), np.zeros(stored + 1, np.int64)
+    first, length = np.zeros(blocks, np.int64), np.zeros(blocks, np.int64)
     kept = 0
     recent = np.full(busy, -1)
     left, begin = np.zeros(2, np.int64), np.zeros(2, np.int64)
     count, before = np.zeros(2, np.int64), np.zeros(2, np.int64)
-    port = 0
+    reading, unread = np.zeros(max(order, 1), np.int64), np.zeros(max(order, 1), np.int64)
+    port, turn, in_use = 0, 0, 0
     conflicts, counted, near, pairs = 0, 0, 0, 0
     rejections = np.zeros(trials)
     for step in range(allocations):
@@ -79,12 +82,25 @@ def _simulate(
         if rng.random() < other_access:
             recent[1:] = recent[:-1].copy()
             recent[0] = rng.integers(0, banks)
-        if left[port] > 0:
-            continue
-        first[kept], length[kept] = begin[port], count[port]
-        if kept < stored:
+        in_use += 1
+        if left[port] == 0:
+            first[kept], length[kept] = begin[port], count[port]
             kept += 1
+        while order > 1 and 2 * in_use > blocks:
+            turn = (turn + 1) % (order - 1)
+            if unread[turn] == 0:
+                place = rng.integers(0, kept)
+                reading[turn], unread[turn] = first[place], length[place]
+                kept -= 1
+                first[place], length[place] = first[kept], length[kept]
+            ring[(head + free) % blocks] = reading[turn]
+            reading[turn] = following[reading[turn]]
+            unread[turn] -= 1
+            free += 1
+            in_use -= 1
+        if left[port] > 0 or order > 1 or kept <= stored:
             continue
+        kept -= 1
         place = rng.integers(0, stored + 1)
         block = first[place]
         for k in range(length[place]):
@@ -92,6 +108,11 @@ def _simulate(
             free += 1
             if k + 1 < length[place]:
                 block = following[block]
+        if order == 1:
+            for k in range(length[place] - 1):
+                other = rng.integers(k, length[place])
+                one, two = (head + free - 1 - k) % blocks, (head + free - 1 - other) % blocks
+                ring[one], ring[two] = ring[two], ring[one]
         first[place], length[place] = first[stored], length[stored]
         if read_last:
             recent[1:] = recent[:-1].copy()
@@ -117,15 +138,18 @@ def simulate_list() -> Simulate:
         other_access: float = 0.0,
         other_packet: float = 0.0,
         read_last: bool = False,
+        return_order: str = "together",
+        readers: int = 1,
         seed: int = 1,
     ) -> tuple[float, Any, float]:
         sizes, cumulative = np.array(segments), np.cumsum(probability)
         cumulative[-1] = 1.0
         mean = float(sizes @ np.array(probability))
         room = blocks or round(2 * stored * mean / banks) * banks
+        order = {"together": 0, "random": 1, "as-read": 1 + readers}[return_order]
         return compiled(
             banks, busy, trials, room, stored, sizes, cumulative, allocations,
-            other_access, other_packet, read_last, np.random.default_rng(seed),
+            other_access, other_packet, read_last, order, np.random.default_rng(seed),
         )  # fmt: skip
 
     return simulate
