@@ -37,6 +37,9 @@ def doubts(c: Columns, point: Balance, bursts: Burstiness) -> dict[str, npt.NDAr
     found = memory | {
         f"load above {VALIDATED_LOAD:.0%}": load > VALIDATED_LOAD,
         f"free-list runs shorter than {VALIDATED_RUN:g} blocks": c.run_length < VALIDATED_RUN,
+        "blocks that do not return together leave no runs in a list once it is used up": (
+            np.full(load.shape, c.spec.free_list.return_order != "together") & (c.run_length > 1.0)
+        ),
         "routers with fewer than 2 virtual channels of 8 flits, or another arbitration than round robin": (
             np.full(load.shape, few or router.arbitration != "round_robin")
         ),

@@ -10,10 +10,12 @@ from validate.composed.addresses import locate
 from validate.composed.state import (
     ALLOCATE,
     AS_ALLOCATED,
+    AS_READ,
     AT_ONCE,
     BRANCHING_SCORED,
     OPERATING,
     OWN_BLOCK,
+    RANDOM_ORDER,
     Core,
 )
 from validate.composed.strands import count_of, go_on, new_branch, wake_at
@@ -27,7 +29,8 @@ from validate.data_queueing.block_pools import (
     take_block,
 )
 from validate.engine.jit import lean_part
-from validate.network.state import World
+from validate.engine.streams import uniform
+from validate.network.state import NONE, World
 
 
 @lean_part
@@ -52,7 +55,7 @@ def operate(w: World, c: Core, b: BlockPools, j: int) -> None:
             accesses += number - 1
         strand["done"] = 0
     else:
-        give_all_back(c, b, strand["root"])
+        give_all_back(w, c, b, strand["root"])
         accesses = -1.0
     if accesses < 0:
         end_operation(w, c, j)
@@ -71,7 +74,8 @@ def _follow(w: World, c: Core, b: BlockPools, j: int) -> float:
         further = job["blocks"] - 1 if job["blocks"] <= server["small"] else 0
         return server["dequeue_packet"] + further
     if strand["done"] > 0:
-        _begin_branch(w, c, j, strand["block"], 0)
+        child = _begin_branch(w, c, j, strand["block"], 0)
+        c.strands[child]["returns"] = server["order"] == AS_READ
         strand["block"] = b.blocks[strand["block"]]["next"]
     if strand["done"] == job["blocks"]:
         return -1.0
@@ -80,7 +84,7 @@ def _follow(w: World, c: Core, b: BlockPools, j: int) -> float:
 
 
 @lean_part
-def _begin_branch(w: World, c: Core, j: int, block: int, issued: int) -> None:
+def _begin_branch(w: World, c: Core, j: int, block: int, issued: int) -> int:
     """Let the branch of the block that an operation is done with begin."""
     strand = c.strands[j]
     t = new_branch(w, c, j, strand["done"] - 1, strand["at"])
@@ -89,6 +93,7 @@ def _begin_branch(w: World, c: Core, j: int, block: int, issued: int) -> None:
     if issued:
         child["channel"], child["bank"], child["row"] = strand["channel"], strand["bank"], strand["row"]
     w.jobs[j]["tasks"] += 1
+    return t
 
 
 @lean_part
@@ -141,12 +146,46 @@ def _allocate(w: World, c: Core, b: BlockPools, j: int, count: int) -> float:
 
 
 @lean_part
-def give_all_back(c: Core, b: BlockPools, j: int) -> None:
-    """Return all blocks of a job."""
+def give_all_back(w: World, c: Core, b: BlockPools, j: int) -> None:
+    """Return all blocks of a job that have not returned one by one."""
     job = c.strands[j]
-    if job["blocks"] > 0:
+    if job["blocks"] > job["returned"]:
+        server = c.servers[job["holder"]]
+        if server["order"] == RANDOM_ORDER:
+            _shuffle(w, c, b, j, server["stream"])
         give_back(b, job["holder"], job["first_block"], job["last_block"], job["blocks"])
-        job["blocks"] = 0
+    job["blocks"] = job["returned"] = 0
+
+
+@lean_part
+def give_own_back(c: Core, b: BlockPools, j: int) -> None:
+    """Return the block of a branch that is done with it."""
+    strand = c.strands[j]
+    job, block = c.strands[strand["root"]], strand["own"]
+    give_back(b, job["holder"], block, block, 1)
+    strand["returns"] = 0
+    job["returned"] += 1
+
+
+@lean_part
+def _shuffle(w: World, c: Core, b: BlockPools, j: int, stream: int) -> None:
+    """Put the chain of a job's blocks in random order."""
+    job = c.strands[j]
+    rest, first, last = job["first_block"], job["first_block"], job["first_block"]
+    for left in range(job["blocks"], 0, -1):
+        before, block = NONE, rest
+        for _ in range(int(uniform(w.streams, stream) * left)):
+            before, block = block, b.blocks[block]["next"]
+        if before == NONE:
+            rest = b.blocks[block]["next"]
+        else:
+            chain(b, before, b.blocks[block]["next"])
+        if left == job["blocks"]:
+            first = block
+        else:
+            chain(b, last, block)
+        last = block
+    job["first_block"], job["last_block"] = first, last
 
 
 @lean_part

@@ -57,6 +57,9 @@ def step(w: World, c: Core, j: int) -> bool:
             ask(w, c, j, state.OPERATING, state.GIVING_BACK)
             return False
         op = state.JOIN if w.jobs[j]["parent"] >= 0 else state.END
+    if op == state.JOIN and strand["returns"]:
+        ask(w, c, j, state.OPERATING, state.GIVING_BACK)
+        return False
     strand["at"] = at + 1
     if op == state.END:
         end(w, c, j)

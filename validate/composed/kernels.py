@@ -14,7 +14,7 @@ from qmodels.systems.cache.spec import CacheLevel, CacheSystem
 from qmodels.systems.composed.steps import Allocate, Read, Write, all_steps
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram_system import DramSystem, dram
-from qmodels.systems.packets.free_list import FreeList
+from qmodels.systems.packets.free_list import RETURN_ORDERS, FreeList
 from qmodels.systems.traffic.popularity import Zipf
 from validate.cache.draw_kernel import LAW
 from validate.cache.hierarchies import SOURCES, Hierarchies, new_hierarchies, warm_up
@@ -29,6 +29,7 @@ from validate.dram.channels import Channels, new_channels, with_room
 from validate.engine.pointers import Layout, table_of
 from validate.engine.streams import new_streams
 from validate.network.state import NONE
+from validate.network.world import Sources
 from validate.noc import state as noc
 from validate.noc.state import World as Network
 
@@ -222,13 +223,15 @@ def _number_of(names: list[str], found: tuple[str, ...]) -> int:
     return names.index(found[0]) if found else NOWHERE
 
 
-def server_rows(spec: System) -> Any:
+def server_rows(spec: System, sources: Sources) -> Any:
     """Return the pointer memories of all free lists."""
     lists = named(spec, FreeList)
     rows = np.zeros(len(lists), dtype=SERVER)
     rows["head"] = rows["tail"] = NONE
-    for row, one in zip(rows, lists.values(), strict=True):
+    for row, (name, one) in zip(rows, lists.items(), strict=True):
+        row["order"] = RETURN_ORDERS.index(one.return_order)
+        row["stream"] = sources.stream(f"returns {name}")
         row["period"], row["small"] = 1 / one.clock_ghz, one.small_packet_segments
-        for name in ("enqueue_packet", "enqueue", "dequeue_packet", "dequeue"):
-            row[name] = getattr(one, f"{name}_accesses")
+        for kind in ("enqueue_packet", "enqueue", "dequeue_packet", "dequeue"):
+            row[kind] = getattr(one, f"{kind}_accesses")
     return rows

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from validate.cache.hierarchies import Hierarchies, draw_core, draw_line, look_up
-from validate.composed.blocks import give_all_back, operate, place
+from validate.composed.blocks import give_all_back, give_own_back, operate, place
 from validate.composed.interpreter import drain
 from validate.composed.kernel import core_at, handle, plain_core_at, set_going
 from validate.composed.kernels import BLOCKS, CACHES, CHANNELS, NETWORK, Kernels
@@ -238,7 +238,10 @@ def post(w: World, c: Core, n: Network, d: Channels, h: Hierarchies, b: BlockPoo
         elif kind == OPERATION:
             operate(w, c, b, j)
         elif kind == GIVING_BACK:
-            give_all_back(c, b, strand["root"])
+            if strand["returns"]:
+                give_own_back(c, b, j)
+            else:
+                give_all_back(w, c, b, strand["root"])
             go_on(w, c, j)
         elif strand["channel"] >= own["controlled"]:
             join_bank(w, c, j)

@@ -65,6 +65,8 @@ OWN_BLOCK: Any = np.int64(2)
 # Operations of free lists: all blocks and then on; each block begins a branch, or one whose access is on the
 # score of its bank from when the block is taken.
 AT_ONCE, BRANCHING, BRANCHING_SCORED = _constants(0, 3)
+# How blocks return, as `qmodels.systems.packets.free_list.RETURN_ORDERS`.
+TOGETHER, AS_READ, RANDOM_ORDER = _constants(0, 3)
 # Kinds of accesses to a memory.
 WRITTEN, READ, READ_LINE = _constants(0, 3)
 
@@ -122,6 +124,8 @@ STRAND = np.dtype(
         ("cycle", "i8"),  # of the memory, in which it came there
         ("issued", "i8"),  # whether its access is on the score of a bank
         ("own", "i8"),  # the block that a branch of an operation is done for
+        ("returns", "i8"),  # whether the branch returns this block as it ends
+        ("returned", "i8"),  # blocks of a job that have returned in this way
         ("done", "i8"),  # blocks that its operation has taken, -1 before it begins
         ("refused", "i8"),  # whether there were too few
         ("blocks", "i8"),  # that a job has: how many, the first and the last
@@ -215,6 +219,8 @@ SERVER = np.dtype(
         ("busy_sum", "f8"),  # as of `PART`
         ("period", "f8"),  # of an access
         ("small", "i8"),  # most blocks of a job with lists of its own
+        ("order", "i8"),  # in which blocks return, as of `RETURN_ORDERS`
+        ("stream", "i8"),  # of a random order
         *((name, "f8") for name in ("enqueue_packet", "enqueue", "dequeue_packet", "dequeue")),
         *((name, "i8") for name in ("taken_blocks", "accesses", "most_accesses")),
     ]

@@ -103,7 +103,7 @@ def begin(w: World, c: Core, j: int) -> None:
     strand["place"] = c.places[flow["places_at"] + strand["home"]] if strand["home"] >= 0 else NONE
     strand["at"], strand["root"], strand["lost"] = flow["entry"], j, 0
     c.worked[j, :] = 0.0
-    strand["marked"] = now
+    strand["marked"], strand["returns"], strand["returned"] = now, 0, 0
     if flow["sizes"] >= 0:
         strand["bytes"] = int(draw(w.laws, w.numbers, w.streams, flow["sizes"]))
         strand["segments"] = -(-strand["bytes"] // flow["segment_bytes"])
@@ -183,6 +183,7 @@ def new_branch(w: World, c: Core, j: int, number: int, at: int) -> int:
     child["root"], child["place"] = strand["root"], strand["place"]
     child["number"], child["since"], child["lost"] = number, w.state[0]["now"], 0
     child["line"], child["piece"], child["own"] = strand["line"], strand["piece"], strand["own"]
+    child["returns"] = 0
     child["at"] = at
     c.times[t, :] = 0.0
     c.worked[t, :] = 0.0

@@ -88,7 +88,7 @@ def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
         letters=np.zeros(0, dtype=state.LETTER),
         **new_memories(spec),
         stages=np.zeros(len(program.stages), dtype=state.STAGE),
-        servers=server_rows(spec),
+        servers=server_rows(spec, sources),
         operations=np.zeros(2 * len(named(spec, FreeList)), dtype=state.DONE),
         enquiries=np.zeros(0, dtype=np.int64),
         **new_banks(spec, sources),

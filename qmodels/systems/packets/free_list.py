@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import Numeric
-from qmodels.systems.spec.ranges import at_least, check_fields, count, nonnegative, positive, probability
+from qmodels.systems.spec.ranges import (
+    at_least,
+    check_fields,
+    choice,
+    count,
+    nonnegative,
+    positive,
+    probability,
+)
 
 RETURN_ORDERS = ("together", "as-read", "random")
 """How a packet's blocks return to the free list: in one piece and in their order, one by one as each has been
@@ -41,7 +49,7 @@ class FreeList:
     A stored segment takes the head block. If the block's bank still has an unfinished access
     (to another row, when pages are open), the block goes to the tail and the next one is
     tried; the block of trial ``alloc_trial_count`` is taken whatever its bank. The blocks of a
-    packet return together. A packet that finds fewer free blocks than it has segments is
+    packet return as ``return_order`` says. A packet that finds fewer free blocks than it has segments is
     refused whole. The pointer memory serves packets to enqueue and to dequeue in one queue, an
     access a cycle.
 
@@ -66,11 +74,18 @@ class FreeList:
     vms1_share : float
         Part of the blocks that VMS1 keeps where small packets have lists of their own ([1]_
         Vms1Size, over all blocks).
+    return_order : {"together", "as-read", "random"}
+        How the blocks of a packet return to the tail: in one piece and in their order, once all have been
+        read; one by one, each as soon as what `Free` does with it is over; or in one piece in random order
+        (the last two take a write more for each block: ``dequeue_accesses``). Models take the list as it is
+        found: with runs of ``mean_run_length`` in `PacketProcessor`, as independent blocks in
+        `System`, which is exact for single blocks and for those of many packets that return as read.
+        `qmodels.allocator.free_list` has what each order comes to in the long run.
     mean_run_length : float
         Mean length of the runs of consecutive addresses in the list: ``inf`` is a fresh list,
         1 a thoroughly shuffled one. Each time a block is used, the end of a packet cuts its run
         with probability 1 / (mean segments of a packet); packets that are freed whole keep the
-        rest together. [blocks]
+        rest together, other return orders leave no runs. [blocks]
     enqueue_accesses, dequeue_accesses : float
         Pointer accesses for a stored segment besides its allocation (linking it), and for a
         drained one (following the link) ([1]_ sec. 3). [accesses]
@@ -91,6 +106,7 @@ class FreeList:
     alloc_trial_count: Numeric = count(2, maximum=1024)
     small_packet_segments: Numeric = count(0, minimum=0)
     vms1_share: Numeric = probability(0.5)
+    return_order: str = choice("together", RETURN_ORDERS)
     mean_run_length: Numeric = at_least(64.0, 1.0)
     enqueue_accesses: Numeric = nonnegative(1)
     dequeue_accesses: Numeric = nonnegative(1)

@@ -32,8 +32,8 @@ def _simulate(
     Gives the share of blocks taken on busy banks, that of 0, 1, ... rejections, and that of
     blocks on the bank of their packet's block before. With ``other_packet`` two packets are stored in
     turn; with ``read_last`` the last access before an allocation that follows a return is to
-    the returned packet's last block. ``order``: 0 together, 1 in random order, otherwise as read by one reader
-    less: in turn a block of each of these packets, one for each block taken.
+    the returned packet's last block. ``order``: 0 together, 1 in random order, 1 + n as read
+    by n readers, in turn a block of each, one for each block taken.
     """
     ring = rng.permutation(blocks)
     head, free = 0, blocks

@@ -162,6 +162,63 @@ def test_blocks_come_back_whatever_happens():
     assert np.array_equal(f["born"], f["ended"] + f["lost"] + f["number"])
 
 
+ORDERS = ("together", "as-read", "random")
+STORED = (
+    Allocate("list", "segments", steps=(Write("dram", 1, "allocated"),)),
+    Visit("small"),
+    Free("list", steps=(Read("dram", 1, "allocated"), Visit("small"))),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("small", [0, 4])
+def test_blocks_of_lost_jobs_come_back_in_every_order(order, small):
+    parts = {
+        "list": FreeList(segments=64, small_packet_segments=small, return_order=order),
+        "dram": dram("DDR4-3200", channels=2),
+        "small": Station(service=Exponential(mean=30.0), capacity=3),
+    }
+    sizes = bimodal(small=64, large=512, small_fraction=0.5)
+    flow = Flow(arrivals=Poisson(), rate=0.02, sizes=sizes, program=STORED)
+    machine, _ = advance(new_machine(System(parts=parts, flows=flow), seed=2, replication=0), ended=20_000)
+    pools, core = machine.kernels.blocks, machine.core
+    assert core.flows["lost"][0] > 100 and core.flows["ended"][0] > 100
+    used = core.strands["blocks"].sum() - core.strands["returned"].sum()
+    assert pools.lists["length"].sum() + used == 64
+    assert sum(len(_order(pools, k)) for k in range(3) if pools.lists["length"][k]) == 64 - used
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_blocks_return_in_their_order(order):
+    """Of several blocks of a job on one bank the later are read after blocks of others."""
+    parts = {"list": FreeList(segments=64, mean_run_length=1.0, return_order=order), "dram": QUIET}
+    program = (Allocate("list", 16), Free("list", steps=(Read("dram", 1, "allocated"),)))
+    system = System(parts=parts, flows=lone(*program))
+    before = new_machine(system, seed=3, replication=0)
+    taken = _order(before.kernels.blocks, 0)[:16]
+    machine, _ = advance(before, ended=1)
+    back = _order(machine.kernels.blocks, 0)[-16:]
+    assert sorted(back) == sorted(taken)
+    assert (back == taken) == (order == "together")
+
+
+def test_the_return_order_changes_what_banks_meet(simulated):
+    """Jobs whose blocks stay together keep those that share a bank; others are shuffled among jobs."""
+
+    def wait(order):
+        flow = Flow(
+            arrivals=Poisson(), rate=0.006, sizes=fixed(bytes=512),
+            program=(Allocate("list", "segments", steps=(Write("dram", 1, "allocated"),)),
+                     Hold(Exponential(mean=3000.0)), Free("list", steps=(Read("dram", 1, "allocated"),))),
+        )  # fmt: skip
+        lists = FreeList(segments=1024, alloc_trial_count=1, mean_run_length=1.0, return_order=order)
+        spec = System(parts={"list": lists, "dram": QUIET}, flows=flow)
+        return simulated(spec, replications=4, passages=5000)["visit_latency[dram]"]
+
+    together, as_read = wait("together"), wait("as-read")
+    assert as_read.high < 0.95 * together.low
+
+
 def test_accesses_of_a_lost_job_are_finished():
     parts = {
         "list": FreeList(segments=64),
