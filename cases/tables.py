@@ -28,7 +28,7 @@ def unit(name: str) -> str:
         return "ns"
     if name.startswith((ERROR, BIAS)):
         return "%" if is_relative(name.partition(": ")[2]) else "points"
-    if name in ("stable", "validated", "bottleneck", "short"):
+    if name in ("stable", "validated", "doubts", "bottleneck", "short"):
         return ""
     stem = name.removesuffix("_low").removesuffix("_high").partition("[")[0]
     return METRICS[stem].unit if stem in METRICS else _UNITS.get(name, "1")

@@ -22,21 +22,22 @@ from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 from validate import compare, simulate
 from validate.estimates.simulation import Simulation
 from validate.estimates.statistics import Estimate
+from validate.simulators import own_options
 
 SMALL = {
     "packet-processor": {"packets": 2000},
-    "queueing-network": {"passages": 2000},
+    "queueing-network": {"packets": 2000},
     "data-queueing": {"packets": 2000},
     "noc": {"packets": 2000},
     "message-program": {},
-    "dram": {"accesses": 5000},
-    "cache": {"requests": 20_000},
-    "llc-processor": {"requests": 5000},
+    "dram": {"packets": 5000},
+    "cache": {"packets": 20_000},
+    "llc-processor": {"packets": 5000},
     "numa": {},
     "work-queues": {},
-    "system": {"passages": 2000},
+    "system": {"packets": 2000},
 }
-"""Options for a quick simulation."""
+"""Options for a quick simulation: one name for the length, of those that have one."""
 
 SWEPT = {
     "packet-processor": ("workload.load_factor", [0.3, 0.6]),
@@ -180,6 +181,17 @@ def test_answers_go_to_other_processes(answer):
     again = pickle.loads(pickle.dumps(answer))
     assert list(again.metrics) == list(answer.metrics)
     assert [float(value) for value in again.metrics.values()] == [float(v) for v in answer.metrics.values()]
+
+
+def test_the_length_of_a_simulation_has_one_name(kind, spec):
+    own = own_options(spec, SMALL[kind])
+    (unit,) = own or {"": 0}
+    if not own:
+        with pytest.raises(TypeError, match="has no option 'packets' for a .* ends when all of it"):
+            simulate(spec, packets=2000)
+    elif unit != "packets":
+        with pytest.raises(TypeError, match=f"^simulate takes packets or {unit} for a .*, got both$"):
+            simulate(spec, **own, **SMALL[kind])
 
 
 def test_compare(spec, answer, estimate):

@@ -81,15 +81,16 @@ def simulator_command(show: Callable[[Any, Any, Output], None]) -> Callable[...,
         from cases.cli.inputs import named_value
         from qmodels import checks
         from validate import simulate
-        from validate.simulators import simulator_of
+        from validate.simulators import own_options
 
         output = Output(as_json, as_csv, plot)
         design = _single(spec, settings, trace, interface, columns)
         given: dict[str, Any] = {} if packets is None else {"packets": packets}
         given |= dict(named_value(option, "--option") for option in options or ())
-        for name in given:
-            known = simulator_of(design).options()
-            checks.choice(f"option of the simulator of a {type(design).__name__}", name, known)
+        try:
+            own_options(design, given)
+        except TypeError as error:
+            raise ValueError(str(error)) from None
         if workers is not None:
             checks.count("workers", workers)
         with ThreadPoolExecutor(workers or os.cpu_count()) as pool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cases.study.packet_processor import BIAS, ERROR, error_columns
+from cases.study.words.doubts import sweep_doubts
 from cases.study.words.stated_error import LEGEND, cell
 from cases.study.words.stream import trace_limits, trace_note, trace_summary
 from cases.tables import columns_of, csv_text, text_table, unit
@@ -53,7 +54,7 @@ class Solved:
             "bias": {name: error.bias for name, error in errors.items()},
         }
         return {
-            "analytic": {**_saved(self.result), **stated},
+            "analytic": {**_saved(self.result), **stated, "doubts": list(self.result.notes)},
             "units": self.result.units,
             "error_units": {name: error.unit for name, error in errors.items()},
             **_trace_data(self.result),
@@ -64,7 +65,8 @@ class Solved:
         names = ("metric", "unit", "analytic", "error", "bias", "error_unit")
         rows = ({**row, "analytic": row["value"]} for row in self.result.rows())
         lines = [{name: row.get(name, "") for name in names} for row in rows]
-        return csv_text(columns_of({**line, "validated": self.result.validated} for line in lines))
+        trusted = {"validated": self.result.validated, "doubts": "; ".join(self.result.notes)}
+        return csv_text(columns_of({**line, **trusted} for line in lines))
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Swept:
     result: Any
 
     def columns(self) -> dict[str, Any]:
-        """Return the swept fields, every metric, the verdict and the stated errors, an entry per system."""
+        """Return the swept fields, every metric, the verdict, errors and doubts, an entry per system."""
         ends = [path.rpartition(".")[2] for path in self.fields]
         # Two parts may have fields of one name.
         names = [end if ends.count(end) == 1 else path for path, end in zip(self.fields, ends, strict=True)]
@@ -85,18 +87,27 @@ class Swept:
             "stable": self.result.stable,
             "bottleneck": self.result.bottleneck,
             **error_columns(self.result),
+            "doubts": self._doubts(),
         }
         shape = np.shape(self.result.stable)
         return {name: np.ravel(np.broadcast_to(column, shape)) for name, column in columns.items()}
 
+    def _doubts(self) -> Any:
+        """Return the doubts of each system, joined."""
+        said = np.full(np.shape(self.result.stable), "", dtype=object)
+        for words, applies in self.result.doubts.items():
+            said += np.where(applies, f"; {words}", "")
+        return np.array([words.removeprefix("; ") for words in said.flat]).reshape(said.shape)
+
     def text(self) -> str:
-        """Return some metrics for a terminal, one row per system."""
+        """Return some metrics for a terminal, one row per system, and the doubts below."""
         columns, metrics = self.columns(), self.result.metrics
         main = [name for name in MAIN if name in metrics] or list(metrics)[: len(MAIN)]
         names = [
             name
             for name in columns
-            if name in main or not (name in metrics or name.startswith((ERROR, BIAS)) or name == "validated")
+            if name in main
+            or not (name in metrics or name.startswith((ERROR, BIAS)) or name in ("validated", "doubts"))
         ]
         rows = [
             [
@@ -107,7 +118,9 @@ class Swept:
         ]
         headings = [f"{name.replace('_', ' ')} {unit(name).removesuffix('1')}".rstrip() for name in names]
         table = text_table([*headings, "validated"], rows)
-        return "\n\n".join([f"Analytic answer; {LEGEND}\n{table}", *_trace(self.result)])
+        doubts = sweep_doubts(self.result)
+        said = [] if doubts is None else [doubts.text()]
+        return "\n\n".join([f"Analytic answer; {LEGEND}\n{table}", *said, *_trace(self.result)])
 
     def data(self) -> dict[str, Any]:
         """Return the columns for a program."""

@@ -107,7 +107,11 @@ Plot = Annotated[
 Seed = Annotated[int, typer.Option("--seed", help="All randomness follows from it.")]
 Packets = Annotated[
     int | None,
-    typer.Option("--packets", help="Packets of each replication; as the simulator has it if left out."),
+    typer.Option(
+        "--packets",
+        help="Length of each replication of any kind, in its packets, jobs, accesses or requests; "
+        "the simulator's own if left out.",
+    ),
 ]
 Options = Annotated[
     list[str] | None,

@@ -21,6 +21,7 @@ from cases.study.files import our_version
 from cases.study.run import STORE as SIMULATED
 from cases.study.words.advice import answer_section
 from cases.study.words.answer import claims_of
+from cases.study.words.doubts import front_doubts
 from cases.study.words.findings import front_section, trust
 from cases.tables import csv_text
 from optimize.decisions.decision import Decision
@@ -214,6 +215,7 @@ class Asked:
         sections.append(trust(decision))
         data = {
             "answer": answer,
+            "doubts": front_doubts(decision),
             "front": columns,
             "designs": found.evaluations + found.restored,
             "distinct": found.distinct,

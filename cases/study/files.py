@@ -17,6 +17,7 @@ from cases.study.check import Runs
 from cases.study.parts import Part, Study
 from cases.study.tables import design_columns, error_ranges, error_rows, greedy_rows, simulated_rows
 from cases.study.words.advice import answer
+from cases.study.words.doubts import front_doubts
 from cases.study.words.several import several_summary
 from cases.study.words.stream import trace_summary
 from cases.tables import columns_of, csv_text, json_text
@@ -112,6 +113,7 @@ def _part_summary(part: Part) -> dict[str, Any]:
         "solve_seconds": analysis.seconds,
         "trace": trace_summary(exploration.space.base.workload),
         "answer": answer(part),
+        "doubts": front_doubts(part.decision),
         "star": {
             "design": None if part.star.row is None else int(table["design"][part.star.row]),
             "basis": part.star.basis,

@@ -11,7 +11,10 @@ from cases.cli.exploring import columns_of_answer
 from cases.study.check import Runs
 from cases.study.deciding import decide_case
 from cases.study.goals import chosen_space, goals_of, question_text
+from cases.study.packet_processor import solved_columns
 from cases.study.words.answer import claims_of
+from cases.study.words.doubts import front_doubts
+from cases.study.words.findings import trust
 from cases.study.words.section import Section
 from optimize import Space, explore
 from qmodels import Noc, PacketProcessor, solve, spidergon
@@ -210,3 +213,17 @@ def test_lines_end_between_words_and_not_before_a_unit():
     assert "788 ns (-3 %)" in text.replace("\n    ", " ") and not any(
         line.strip().startswith(("ns", "%")) for line in text.splitlines()
     )
+
+
+def test_the_front_says_where_the_model_doubts_its_directions():
+    base = replace_fields(PacketProcessor(), {"offered_gbps": 60.0})
+    goals = goals_of(base, {"minimize": ["packet_latency", "cost"]})
+    trials = chosen_space(base, {"alloc_trial_count": [1, 2]})
+    decision = solved_only(explore(trials, solved_columns, vectorized=True, **goals))
+    said = [words.partition(" (")[0] for words in front_doubts(decision)]
+    assert set(said) == set(solve(replace_fields(base, {"alloc_trial_count": 1})).notes)
+    direction = "packet_latency along alloc_trial_count is ordered against the simulation at such loads"
+    assert direction in said and direction in " ".join(trust(decision).text().split())
+    light = replace_fields(base, {"offered_gbps": 20.0})
+    space = chosen_space(light, {"alloc_trial_count": [1, 2]})
+    assert front_doubts(solved_only(explore(space, solved_columns, vectorized=True, **goals))) == ()

@@ -105,6 +105,28 @@ def test_a_sweep_states_the_error_of_every_point(run):
     )
 
 
+def test_a_direction_that_is_doubted_is_said_in_the_sweep_along_it(run):
+    fields = {"offered_gbps": 60.0, "alloc_trial_count": np.array([1, 2])}
+    doubts = solve(replace_fields(default_processor(), fields)).notes
+    direction = "packet_latency along alloc_trial_count is ordered against the simulation at such loads"
+    assert direction in doubts
+    words = ("solve", "--set", "alloc_trial_count=[1, 2]", "--set", "offered_gbps=[20, 60]")
+    text = " ".join(run(*words)[1].split())
+    assert f"{direction} (2 of 4 systems)" in text
+    said = json.loads(run(*words, "--json")[1])["analytic"]["doubts"]
+    assert said == ["", "", "; ".join(doubts), "; ".join(doubts)]
+    assert [row["doubts"] for row in csv.DictReader(io.StringIO(run(*words, "--csv")[1]))] == said
+    one = ("solve", "--set", "alloc_trial_count=2", "--set", "offered_gbps=60")
+    assert json.loads(run(*one, "--json")[1])["analytic"]["doubts"] == list(doubts)
+    assert next(csv.DictReader(io.StringIO(run(*one, "--csv")[1])))["doubts"] == "; ".join(doubts)
+
+
+def test_a_part_of_what_a_trace_brings_cannot_be_set(run):
+    code, _, err = run("solve", "--set", "workload.sizes.bytes=64")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "workload.sizes.bytes cannot be set: workload.sizes follows from the rest" in err
+
+
 def test_two_swept_fields_are_solved_in_all_combinations(run):
     words = ("solve", "--set", "channels=[1, 2, 4]", "--set", "load_factor=[0.5, 1.0]")
     code, out, err = run(*words, "--csv")

@@ -12,7 +12,10 @@ from qmodels.systems.spec.fields import swept_fields
 from qmodels.systems.spec.kind import kind_of
 from validate.estimates.simulation import Simulation
 
-LENGTHS = ("packets", "passages", "accesses", "requests", "warm_up", "cycles")
+UNITS = ("packets", "passages", "accesses", "requests")
+"""Options that say how many of a system's units a replication simulates; the first stands for all of them."""
+
+LENGTHS = (*UNITS, "warm_up", "cycles")
 """Options of simulators that say how much a replication simulates."""
 
 BYTES = 64

@@ -18,7 +18,7 @@ from validate.campaigns.experiment import Experiment
 from validate.campaigns.progress import Progress, TerminalProgress
 from validate.campaigns.result import Campaign, CampaignInterrupted
 from validate.campaigns.run import Point, Replicator
-from validate.simulators import simulator_of
+from validate.simulators import own_options, simulator_of
 
 
 def simulate(
@@ -66,8 +66,10 @@ def simulate(
         Called with (runs finished, runs in all as far as known), at least every second; otherwise
         there is a bar on a terminal, before it how long long runs will take, and nothing in a pipe.
     **options
-        Of the simulator, such as ``packets`` or ``accesses``: see its experiment, for example
+        Of the simulator, see its experiment, for example
         `validate.packet_processor.simulate.PacketExperiment` or `validate.noc.experiment.NocExperiment`.
+        ``packets`` is taken for every kind that has a length: how many packets, passages (jobs), accesses or
+        requests a replication simulates.
 
     Returns
     -------
@@ -165,15 +167,7 @@ def _run(
 
 
 def _experiment(spec: Any, common: Mapping[str, Any], options: Mapping[str, Any]) -> Experiment:
-    make = simulator_of(spec)
-    known = make.options()
-    for option in options:
-        if option not in known:
-            raise TypeError(
-                f"simulate has no option {option!r} for a {type(spec).__name__}"
-                f"{checks.nearest(option, known)}; its options are {', '.join(known)}"
-            )
-    return make(spec=spec, **common, **options)
+    return simulator_of(spec)(spec=spec, **common, **own_options(spec, options))
 
 
 def _targets(precision: float | Mapping[str, float] | None, experiment: Experiment) -> Mapping[str, float]:

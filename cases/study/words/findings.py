@@ -13,6 +13,7 @@ from cases.study.check import Check, half_widths
 from cases.study.parts import Part, Study
 from cases.study.searches import search_section
 from cases.study.words.advice import SHORT, marks, recommendation
+from cases.study.words.doubts import front_doubts
 from cases.study.words.section import Section
 from cases.study.words.several import several_section
 from cases.study.words.stated_error import LEGEND, cell
@@ -124,6 +125,7 @@ def trust(decision: Decision) -> Section:
         )
         lines[-1] += " it that a simulation would put on it is missed"
     lines += model.hole_lines
+    lines += [f"the model doubts its numbers: {words}" for words in front_doubts(decision)]
     if not len(rows):
         stated = ": ± is the error that the model states of itself" if decision.corrected else ""
         lines.append(f"no design was simulated{stated}")

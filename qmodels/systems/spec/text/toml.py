@@ -229,6 +229,11 @@ def _set(table: dict[str, Any], key: str, value: Any, whole: Any) -> None:
     inside: Any = table
     for depth, name in enumerate(parents):
         place: Any = _place(inside, name)
+        if isinstance(whole, dict) and name not in whole:
+            left = ".".join(parents[: depth + 1])
+            raise ValueError(
+                f"{key} cannot be set: {left} follows from the rest, as sizes of a recorded trace do"
+            )
         whole = whole[_place(whole, name)] if whole is not None else None
         if isinstance(inside, dict):
             shown = isinstance(inside.get(place), dict | list)
