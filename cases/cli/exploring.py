@@ -16,8 +16,8 @@ import numpy as np
 from cases.cli.console import Forms
 from cases.cli.inputs import choices_of
 from cases.study.check import Runs
-from cases.study.deciding import decide_case
 from cases.study.files import our_version
+from cases.study.proving import proven_case
 from cases.study.run import STORE as SIMULATED
 from cases.study.words.advice import answer_section
 from cases.study.words.answer import claims_of
@@ -200,15 +200,16 @@ class Asked:
         solved = partial(progress or (lambda what, done, total: None), "designs solved")
         self.out.mkdir(parents=True, exist_ok=True)
         found = explored(space, self.goals, out=self.out, progress=announced(solved, then=self._then))
-        decision = decide_case(
+        decision, growth = proven_case(
             found,
+            columns_of_answer,
             runs=self.runs,
             store=self.out / SIMULATED,
             budget_seconds=self.seconds,
             enough=self.enough,
             progress=None if progress is None else lambda done, total: progress("simulation", done, total),
         )
-        answer = claims_of(decision, columns_of_answer)
+        answer = claims_of(decision, columns_of_answer, grown=growth)
         columns = front_columns(decision)
         sections = [answer_section(decision, answer, name)]
         sections += [front_section(decision)] if len(decision.front) else []

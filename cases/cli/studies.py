@@ -88,12 +88,7 @@ def explore(
     main = next(iter(specs.values()))
     choices = exploring.choices(main, vary or ())
     goals = goals_of(main, {"minimize": minimize or (), "maximize": maximize or (), "subject_to": targets})
-    runs = Runs(
-        **({} if packets is None else {"packets": packets}),
-        replications=replications,
-        seed=seed,
-        workers=workers,
-    )
+    runs = Runs(packets=packets, replications=replications, seed=seed, workers=workers)
     asked = exploring.Asked(
         specs=specs,
         choices=choices,

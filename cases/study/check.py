@@ -27,6 +27,9 @@ from validate.comparison.model import signed_error
 if TYPE_CHECKING:
     from validate.packet_processor.result import PacketSimulation
 
+PACKETS = 6_000
+"""Packets of a replication of a packet processor: few of many designs, enough for closed runs to settle."""
+
 LOAD_OF_THE_CLAIM = 0.8
 """Share of saturation up to which the model's error is claimed."""
 
@@ -37,15 +40,17 @@ Progress = Callable[[int, int], None]
 class Runs:
     """How designs are simulated."""
 
-    # packets, replications, seed: as `validate.simulate` takes them; packets of a packet processor alone: few
-    # of many designs, but enough for the closed runs to settle.
-    packets: int = 6_000
+    # packets: length of a replication, by default the simulator's own, but `PACKETS` of a packet processor; a
+    # recorded trace is simulated whole in any case.
+    packets: int | None = None
+    # replications, seed: as `validate.simulate` takes them
     replications: int = 4
     seed: int = 0
     workers: int | None = None  # threads; None for one per core. Results do not depend on it
 
     def __post_init__(self) -> None:
-        checks.count("packets", self.packets, minimum=1000)
+        if self.packets is not None:
+            checks.count("packets", self.packets, minimum=1000)
         checks.count("replications", self.replications, minimum=2)
         checks.seed(self.seed)
         if self.workers is not None:
@@ -57,8 +62,9 @@ class Runs:
         """Simulate one design or several, as `validate.simulate` does with these and other options."""
         from validate import simulate
 
-        if isinstance(specs[0] if isinstance(specs, list) else specs, PacketProcessor):
-            options["packets"] = self.packets
+        own = PACKETS if isinstance(specs[0] if isinstance(specs, list) else specs, PacketProcessor) else None
+        packets = own if self.packets is None else self.packets
+        options |= {} if packets is None else {"packets": packets}
         with ThreadPoolExecutor(self.workers or os.cpu_count()) as pool:
             return simulate(
                 specs,

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cases.study.check import Runs
+from cases.study.check import Progress, Runs
 from cases.study.packet_processor import ERROR
 from optimize.decisions.decide import decide
 from optimize.decisions.decision import Decision, Interrupted
 from optimize.search.exploration import Exploration
 from qmodels.systems.spec.metrics import is_relative
-
-Progress = Callable[[int, int], None]
 
 
 def stated_errors(model: Exploration) -> dict[str, npt.ArrayLike | None]:
@@ -50,7 +48,7 @@ def decide_case(
     stated = stated_errors(model)
     return decide(
         model,
-        _Simulator(runs, store),
+        Simulator(runs, store),
         stated=stated,
         bounded=[name for name in stated if not is_relative(name)],
         subject_to=model.subject_to,
@@ -64,13 +62,14 @@ def decide_case(
     )
 
 
-class _Simulator:
+class Simulator:
     """Simulates batches of designs; an interrupted one hands over what is finished."""
 
     def __init__(self, runs: Runs, store: Path | None) -> None:
         self._runs, self._store = runs, store
 
     def __call__(self, specs: list[Any]) -> list[Any]:
+        """Return the result of each spec."""
         from validate import CampaignInterrupted
 
         if self._store is not None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cases.study.analysis import Budget
-from cases.study.check import Runs
+from cases.study.check import PACKETS, Runs
 from cases.study.parts import Part, Study
 from cases.study.tables import design_columns, error_ranges, error_rows, greedy_rows, simulated_rows
 from cases.study.words.advice import answer
@@ -80,7 +80,7 @@ def summary(study: Study) -> dict[str, Any]:
         "versions": {"qmodels": our_version(), "python": platform.python_version(), "numpy": np.__version__},
         "objectives": _goals(study),
         "simulation": {
-            "packets": study.runs.packets,
+            "packets": PACKETS if study.runs.packets is None else study.runs.packets,
             "replications": study.runs.replications,
             "seed": study.runs.seed,
         },

@@ -10,6 +10,7 @@ import numpy as np
 from cases.study.analysis import Analysis
 from cases.study.check import Check, Runs
 from cases.study.recommendation import Recommendation, recommend
+from optimize.decisions.changes import Growth
 from optimize.decisions.decision import Decision
 
 
@@ -21,6 +22,7 @@ class Part:
     # What was simulated, and what follows: the recommended design and an interval on every number.
     decision: Decision
     check: Check | None  # the model's error on the simulated designs; None without any
+    growth: Growth | None = None  # the traffic that simulations bear out; None if that is the model's word
 
     @property
     def name(self) -> str:

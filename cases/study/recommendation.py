@@ -38,13 +38,20 @@ def recommend(decision: Decision) -> Recommendation:
 
 
 def contradiction(decision: Decision, row: int) -> str:
-    """Return why a simulated design that the model calls feasible is not: saturated, or beyond a limit."""
+    """Return why a simulated design that the model calls feasible is none: saturated, or beyond a limit.
+
+    Where its best values keep every limit, those are named beyond which an end of its intervals is.
+    """
     table = decision.table
     if not table["stable"][row]:
         return SATURATED
-    said = []
+    said: dict[bool, list[str]] = {True: [], False: []}
     for metric, (least, most) in decision.subject_to.items():
-        value = float(table[metric][row])
-        if (most is not None and value > most) or (least is not None and value < least):
-            said.append(f"{metric.replace('_', ' ')} {number(value)} in the simulation")
-    return "; ".join(said)
+        low, value, high = decision.interval(metric, row)
+        for bound, sign, end in ((least, -1, low), (most, 1, high)):
+            if bound is None or sign * end <= sign * bound:
+                continue
+            missed = sign * value > sign * bound
+            shown = number(value) if missed else f"{'up' if sign > 0 else 'down'} to {number(end)}"
+            said[missed].append(f"{metric.replace('_', ' ')} {shown} in the simulation")
+    return "; ".join(said[True] or said[False])

@@ -14,9 +14,11 @@ from cases.study.check import Runs, check
 from cases.study.compiling import compiled_aside
 from cases.study.deciding import decide_case
 from cases.study.goals import chosen_space, goals_of
-from cases.study.packet_processor import default_space
+from cases.study.packet_processor import default_space, solved_columns
 from cases.study.parts import Part, Study
+from cases.study.proving import proven_case
 from cases.study.words.several import several
+from optimize.decisions.changes import Growth
 from optimize.decisions.decision import Decision
 from qmodels import checks
 from qmodels.systems.packets.packet_processor import PacketProcessor
@@ -97,7 +99,7 @@ def explore_case(
         if study.interrupted or not missing:
             break
         again = (
-            simulated.part(part.analysis, None, also=[row], after=part.decision) if row is not None else part
+            part if row is None else simulated.more(part, row)
             for part, row in ((part, missing.get(part.name)) for part in study.parts)
         )
         study = replace(study, parts=tuple(again))
@@ -114,23 +116,40 @@ class _Simulated:
     enough: int | None
     progress: Progress | None
 
-    def part(
-        self, analysis: Analysis, seconds: float | None, *, also: list[int], after: Decision | None = None
-    ) -> Part:
-        """Return the decision on one workload; one ``after`` another simulates ``also`` alone."""
-        decision = decide_case(
+    def part(self, analysis: Analysis, seconds: float | None, *, also: list[int]) -> Part:
+        """Return the decision on one workload, and what its answer says, simulated."""
+        decision, growth = proven_case(
             analysis.exploration,
+            solved_columns,
             runs=self.runs,
             store=self.store,
             budget_seconds=seconds,
-            points=self.points if after is None else 1,
+            points=self.points,
             also=also,
-            after=after,
             enough=self.enough,
             progress=_named(self.progress, f"{analysis.name}: simulation"),
         )
-        found = check(analysis.exploration, decision.results) if decision.results else None
-        return Part(analysis=analysis, decision=decision, check=found)
+        return _part(analysis, decision, growth)
+
+    def more(self, part: Part, row: int) -> Part:
+        """Return the same with one more design simulated."""
+        before = part.decision
+        decision = decide_case(
+            part.analysis.exploration,
+            runs=self.runs,
+            store=self.store,
+            budget_seconds=None,
+            points=1,
+            also=[row],
+            after=before,
+            progress=_named(self.progress, f"{part.name}: simulation"),
+        )
+        return _part(part.analysis, decision, part.growth if decision.chosen == before.chosen else None)
+
+
+def _part(analysis: Analysis, decision: Decision, growth: Growth | None) -> Part:
+    found = check(analysis.exploration, decision.results) if decision.results else None
+    return Part(analysis=analysis, decision=decision, check=found, growth=growth)
 
 
 def _robust_unseen(study: Study, points: int | None) -> dict[str, int]:

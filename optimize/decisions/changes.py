@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from optimize.spaces.stability import LOAD, RESOURCE, STABLE
 from qmodels.systems.spec.fields import get_field, replace_fields, takes_array
 
 Evaluate = Callable[[Any], object]
+Interval = tuple[float, float, float]
 
 MOST = 8
 """Times the traffic, or a field's end, up to which is looked."""
@@ -26,6 +27,9 @@ LEAST = 1000
 
 TOLERANCE = 3e-4
 """Of the range looked at: where a search for the traffic stops."""
+
+TRIES = 3
+"""Simulations that look for the traffic up to which a design keeps its limits."""
 
 CANDIDATES = 3
 """Designs, those that miss least, that are asked for a change that would make them feasible."""
@@ -42,9 +46,12 @@ class Growth:
     # Which limits are missed just above: metric, sign, bound; of a design that does not keep up the word
     # "stable" alone.
     over: tuple[tuple[str, str, float], ...]
-    # resource, load: what is fullest there.
+    # resource, load: what is fullest there, by the model.
     resource: str
     load: float
+    # Low, best and high of the limited metrics in a simulation with that traffic; None: not simulated.
+    simulated: Mapping[str, Interval] | None = None
+    failed: float | None = None  # a value at which a simulation missed a limit
 
     @property
     def change(self) -> float:
@@ -69,11 +76,18 @@ class Change:
         return abs(self.after - self.before) / size_of(self.before)
 
 
-def growth(question: Question, evaluate: Evaluate, traffic: str, *, row: int | None = None) -> Growth | None:
+def growth(
+    question: Question,
+    evaluate: Evaluate,
+    traffic: str,
+    *,
+    row: int | None = None,
+    factors: Mapping[str, float] | None = None,
+) -> Growth | None:
     """Return up to which traffic a design (default: the chosen one) keeps every limit; None if at no traffic.
 
     A metric that the decision puts by a factor above the model at this design is assumed to stay above it
-    by that factor.
+    by that factor, if no other ``factors`` of model over truth are given.
     """
     decision = question.decision
     at = decision.chosen if row is None else row
@@ -82,17 +96,79 @@ def growth(question: Question, evaluate: Evaluate, traffic: str, *, row: int | N
     spec = decision.model.spec(at)
     now = float(get_field(spec, traffic))
     reach = (now, MOST * now) if at == decision.chosen else (now / LEAST, now)
-    found = _sized(question, evaluate, spec, at, traffic, reach, "largest")
+    targets = _targets(question, at, factors)
+    found = _sized(evaluate, spec, traffic, reach, "largest", targets)
     if found is None or found.value is None:
         return None
     over: tuple[tuple[str, str, float], ...] = ()
     resource, load = question.bottleneck(at)
     if found.misses is not None:
         columns = metric_columns(evaluate(replace_fields(spec, {traffic: float(found.misses)})))
-        over = _missed(question, at, columns)
+        over = _missed(question, targets, columns)
         resource = str(columns[RESOURCE][0]) if RESOURCE in columns else resource
         load = float(columns[LOAD][0]) if LOAD in columns else load
     return Growth(field=traffic, now=now, most=float(found.value), over=over, resource=resource, load=load)
+
+
+def simulated_growth(
+    question: Question,
+    evaluate: Evaluate,
+    traffic: str,
+    simulate: Callable[[list[Any]], Sequence[Any]],
+    *,
+    tries: int = TRIES,
+) -> Growth | None:
+    """Return up to which traffic the chosen design keeps every limit in simulations, with whole intervals.
+
+    The model says where to look; each simulation that misses a limit corrects it. None kept after so many
+    tries leaves the traffic as it is.
+    """
+    found = growth(question, evaluate, traffic)
+    if found is None or not tries:
+        return found
+    spec = question.decision.model.spec(question.decision.chosen or 0)
+    for _ in range(tries):
+        if found.most <= found.now:
+            break
+        more = replace_fields(spec, {traffic: found.most})
+        columns = metric_columns(simulate([more])[0])
+        # A limited field of the system stays as it is.
+        limits = {name: ends for name, ends in question.subject_to.items() if name in columns}
+        ends = {name: _interval(columns, name) for name in limits}
+        over = _over(limits, columns, ends)
+        if not over:
+            return replace(found, simulated=ends)
+        ours, most = metric_columns(evaluate(more)), found.most
+        worst = {name: ends[name][0 if limits[name][1] is None else 2] for name in limits}
+        factors = {name: float(ours[name][0]) / true for name, true in worst.items() if true}
+        sane = all(np.isfinite(one) and one > 0 for one in factors.values())
+        again = growth(question, evaluate, traffic, factors=factors) if sane and factors else None
+        within = again is not None and found.now < again.most < most
+        following = again.most if again is not None and within else (found.now * most) ** 0.5
+        found = replace(found, most=following, failed=most, over=over)
+    decision, row = question.decision, question.decision.chosen or 0
+    known = {name: decision.interval(name, row) for name in question.subject_to}
+    return replace(found, most=found.now, simulated=known)
+
+
+def _interval(columns: Any, name: str) -> Interval:
+    parts = (f"{name}_low", name, f"{name}_high")
+    low, best, high = (float(columns.get(part, columns[name])[0]) for part in parts)
+    return low, best, high
+
+
+def _over(
+    limits: Mapping[str, Range], columns: Any, ends: Mapping[str, Interval]
+) -> tuple[tuple[str, str, float], ...]:
+    """Return which limits a simulation misses or may miss."""
+    if STABLE in columns and not columns[STABLE][0]:
+        return ((STABLE, ">=", 1.0),)
+    found = []
+    for name, (least, most) in limits.items():
+        low, _, high = ends[name]
+        found += [(name, ">=", least)] if least is not None and low < least else []
+        found += [(name, "<=", most)] if most is not None and high > most else []
+    return tuple(found)
 
 
 def mending(question: Question, evaluate: Evaluate, traffic: str | None) -> tuple[Change, ...]:
@@ -131,7 +207,8 @@ def _beyond(question: Question, evaluate: Evaluate, name: str, row: int) -> list
         ends.append(((max(least // MOST, 1) if isinstance(least, int) else least / MOST, least), "largest"))
     found = []
     for within, which in ends:
-        sized = _sized(question, evaluate, spec, row, space.paths[name], within, which)
+        targets = _targets(question, row)
+        sized = _sized(evaluate, spec, space.paths[name], within, which, targets)
         if sized is not None and sized.value is not None and sized.value not in values:
             end = most if which == "smallest" else least
             found.append(Change(what="field", name=name, before=end, after=float(sized.value), row=row))
@@ -139,20 +216,19 @@ def _beyond(question: Question, evaluate: Evaluate, name: str, row: int) -> list
 
 
 def _sized(
-    question: Question,
     evaluate: Evaluate,
     spec: Any,
-    row: int,
     field: str,
     within: tuple[Any, Any],
     which: str,
+    targets: Mapping[str, Range],
 ) -> Size | None:
     try:
         return size(
             spec,
             evaluate,
             field,
-            subject_to=_targets(question, row),
+            subject_to=targets,
             within=within,
             which=which,
             tolerance=TOLERANCE,
@@ -162,21 +238,24 @@ def _sized(
         return None
 
 
-def _targets(question: Question, row: int) -> dict[str, Range]:
+def _targets(question: Question, row: int, factors: Mapping[str, float] | None = None) -> dict[str, Range]:
     """Return what the model has to say at a design for the corrected values to keep the limits."""
     model, best = question.decision.model.table, question.decision.table
     targets: dict[str, Range] = {STABLE: (1.0, None)} if STABLE in model else {}
     for metric, (low, high) in question.subject_to.items():
         ours, true = float(model[metric][row]), float(best[metric][row])
         factor = ours / true if true and np.isfinite(ours / true) and ours else 1.0
+        factor = (factors or {}).get(metric, factor)
         targets[metric] = (None if low is None else low * factor, None if high is None else high * factor)
     return targets
 
 
-def _missed(question: Question, row: int, columns: Any) -> tuple[tuple[str, str, float], ...]:
+def _missed(
+    question: Question, targets: Mapping[str, Range], columns: Any
+) -> tuple[tuple[str, str, float], ...]:
     """Return which limits a point of the model misses, in the limits' own values."""
     found: list[tuple[str, str, float]] = []
-    for metric, (low, high) in _targets(question, row).items():
+    for metric, (low, high) in targets.items():
         value = float(columns[metric][0])
         if metric == STABLE:
             found += [] if value else [(STABLE, ">=", 1.0)]

@@ -68,9 +68,10 @@ def decide(
         Every design by the model. If it keeps the front alone, no other design is looked at, so that the
         decision is one among the first designs of the model's distinct points.
     simulate : callable
-        Takes a list of specs and returns their results in that order: metrics as for `explore`, with
-        estimates that have ``best``, ``low`` and ``high``. Raised for one spec, an error makes this a
-        design that could not be simulated. On Ctrl-C it may raise `Interrupted` with what it has.
+        Takes a list of specs and returns their results in that order: metrics as for `explore`, of the same
+        traffic as the model's, all of it; with estimates that have ``best``, ``low`` and ``high``. Raised
+        for one spec, an error makes this a design that could not be simulated. On Ctrl-C it may raise
+        `Interrupted` with what it has.
     stated : mapping of str to array_like or None
         The metrics that the simulation corrects, with the mean error that the model states (relative, or
         a difference for those in `bounded`), a number or one for each row; None where it states nothing.
@@ -107,7 +108,9 @@ def decide(
 
     Notes
     -----
-    The chosen design is the knee of the front (with one objective its best). First the knee by the model
+    The chosen design is the knee of the front (with one objective its best) of designs that satisfy the
+    constraints, a simulated one with its whole intervals: the best of many would else be one that its
+    interval flatters. Only if no simulated design does, best values decide. First the knee by the model
     is simulated, then batches: the knee by the corrected values, designs likely to be it, designs whose
     place on the front is open, and a third drawn from all so that the intervals hold for all. It ends when
     the limit is reached, nothing is open and the knee is simulated, or enough designs were simulated and
@@ -198,8 +201,10 @@ def _spend(
         each = _run(state, rows.tolist(), simulate) / len(rows)
         report()
         if first:
-            # What a first simulation prepares, such as compiling, is not the budget's; two tell the time.
-            first, each, batch = False, 0.0, 2 if enough is None else max(1, enough - len(state.tried))
+            # What a first simulation prepares, such as compiling, is not the budget's; two tell the time,
+            # or one where two may break it.
+            batch = 2 if enough is None else max(1, enough - len(state.tried))
+            first, each, batch = False, 0.0, batch if batch * each < limit.seconds else 1
             limit = replace(limit, started=time.perf_counter())
             continue
         batch = max(FIRST, len(state.tried) // 2) if enough is None else max(2, enough - len(state.tried))
@@ -207,7 +212,8 @@ def _spend(
         best = state.best
         if best is None or best in state.tried:
             break
-        if state.simulated_feasible and (tried >= LAST or math.isinf(limit.seconds)):
+        last = LAST if LAST * each <= limit.seconds else 0
+        if state.simulated_feasible and (tried >= last or math.isinf(limit.seconds)):
             break
         _run(state, [best], simulate)
         report()

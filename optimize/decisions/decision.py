@@ -51,7 +51,8 @@ class Decision:
     failed : dict of int to str
         Why rows could not be simulated.
     feasible : ndarray of bool
-        Whether the best values of a row satisfy the constraints and it keeps up.
+        Whether the best values of a row satisfy the constraints and it keeps up; of a simulated one its whole
+        intervals have to, if those of any simulated design do.
     front : ndarray of int
         Rows that no other dominates by the best values, ascending.
     chosen : int or None

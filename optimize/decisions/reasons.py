@@ -51,7 +51,9 @@ class Alternative:
     row: int  # its row
     # Objectives and limited metrics: at the chosen design, and at this one.
     changes: dict[str, tuple[float, float]]
-    missed: tuple[Limit, ...]  # what it misses, the most first
+    # What it misses, the most first; of one that is no answer though its best values keep every limit, which
+    # of them lie within its intervals.
+    missed: tuple[Limit, ...]
     stable: bool  # whether it keeps up
     # resource, load: what fills up first, and how far.
     resource: str
@@ -145,10 +147,14 @@ class Question:
         table, chosen = self.decision.table, self.decision.chosen
         at = row if chosen is None else chosen
         resource, load = self.bottleneck(row)
+        limits = self.limits(row)
+        missed = tuple(limit for limit in limits if limit.missed)
+        if not missed and not self.decision.feasible[row]:
+            missed = tuple(limit for limit in limits if limit.unsure)
         return Alternative(
             row=row,
             changes={name: (float(table[name][at]), float(table[name][row])) for name in self.metrics},
-            missed=tuple(limit for limit in self.limits(row) if limit.missed),
+            missed=missed,
             stable=not saturated(table, self.subject_to)[row],
             resource=resource,
             load=load,
@@ -160,13 +166,13 @@ class Question:
         rows = np.flatnonzero(cost < cost[self.decision.chosen])
         return rows[np.argsort(-cost[rows], kind="stable")]
 
-    def failing(self) -> tuple[Alternative, int] | None:
-        """Return the infeasible design, better in the main objective, that fails least; and their number."""
+    def failing(self) -> tuple[Alternative, IntArray] | None:
+        """Return the infeasible design, better in the main objective, that fails least; and all of them."""
         rows = self._better()
         rows = np.sort(rows[~self.decision.feasible[rows]])
         if not rows.size:
             return None
-        return self.alternative(int(rows[self._closest(rows)])), rows.size
+        return self.alternative(int(rows[self._closest(rows)])), rows
 
     def trade(self) -> tuple[Alternative, int] | None:
         """Return the next design of the front that is better in the main objective; and their number."""
@@ -198,10 +204,40 @@ class Question:
                     found.append(Move(field=name, before=values[digits[axis]], after=values[other], to=to))
         return tuple(found)
 
+    def bought(self) -> tuple[str, ...]:
+        """Return the metrics of which the largest improvement is sought: the main one and one other."""
+        tight = [limit.metric for limit in self.limits(self.decision.chosen or 0) if limit.room < 1]
+        others = [name for name in self.decision.model.objectives if name != self.main]
+        return tuple(dict.fromkeys([self.main, *[*tight, *others][:1]]))
+
     def buys(self, metric: str) -> Move | None:
-        """Return the move that improves a metric most; None if none does."""
+        """Return the move that improves a metric most; None if none does.
+
+        One that was simulated does only if its interval and that of the chosen design do not meet.
+        """
         moves = [one for one in self.moves() if self.sign(metric) * one.to.gain(metric) < 0]
+        moves = [one for one in moves if not self._alike(metric, one.to.row)]
         return min(moves, key=lambda one: self.sign(metric) * one.to.gain(metric), default=None)
+
+    def _alike(self, metric: str, row: int) -> bool:
+        """Return whether simulations do not tell a design from the chosen one."""
+        decision = self.decision
+        low, _, high = decision.interval(metric, row)
+        least, _, most = decision.interval(metric, decision.chosen or 0)
+        return row in decision.results and low <= most and least <= high
+
+    def named(self) -> list[int]:
+        """Return the designs that an answer names beside the chosen one, each once."""
+        decision = self.decision
+        if decision.chosen is None or not decision.model.complete:
+            return []
+        beside = self.trade() or self.failing()
+        moves = [self.buys(metric) for metric in self.bought()]
+        rows = [] if beside is None else [beside[0].row]
+        rows += [one.to.row for one in moves if one is not None]
+        rows += [one.to.row for one in self.relaxations()[:1]]
+        rows += [] if decision.model.knee is None else [decision.model.knee]
+        return [row for row in dict.fromkeys(rows) if row != decision.chosen]
 
     def relaxations(self) -> tuple[Relaxation, ...]:
         """Return for each limit the least change after which another design is chosen, the least first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from optimize.decisions.uncertain import excluded
 from optimize.decisions.worth import Known, chances, next_rows
 from optimize.search.exploration import Exploration, conclude
 from optimize.search.feasibility import Goals
-from optimize.search.pareto import FloatArray, IntArray, ideal_distance
+from optimize.search.pareto import FloatArray, IntArray, ideal_distance, undominated
 from optimize.spaces.evaluation import metric_columns
 from optimize.spaces.stability import LOAD, STABLE, saturated
 
@@ -109,17 +110,31 @@ class State:
         if STABLE in table:
             table[STABLE] = self._keeps_up >= 0.5
         model = self.model
-        self._now = conclude(
-            Goals(minimize=model.minimize, maximize=model.maximize, subject_to=self._subject_to),
-            table,
-            space=model.space,
-            method=model.method,
-        )
+        goals = Goals(minimize=model.minimize, maximize=model.maximize, subject_to=self._subject_to)
+        self._by_best = conclude(goals, table, space=model.space, method=model.method)
         self._ends = {
             name: tuple(table[part if name in self._needed else name].astype(float) for part in _parts(name))
             for name in dict.fromkeys((*model.objectives, *self._subject_to))
         }
+        self._now = self._by_best
+        unsure = self._unsure()
+        if unsure.any():
+            feasible = self._by_best.feasible & ~unsure
+            front = np.flatnonzero(feasible)
+            front = front[undominated(goals.costs(table)[front])]
+            self._now = replace(self._by_best, feasible=feasible, front=front)
         self._membership()
+
+    def _unsure(self) -> BoolArray:
+        """Return the simulated rows that keep every limit by their best values, but not by their intervals.
+
+        To choose the best of designs that are known up to an interval is to choose those that it flatters.
+        """
+        out = np.zeros(len(self._by_best.feasible), dtype=bool)
+        for name, (least, most) in self._subject_to.items():
+            low, _, high = self._ends[name]
+            out |= (low < (-np.inf if least is None else least)) | (high > (np.inf if most is None else most))
+        return self._by_best.feasible & out & self._is(self.results)
 
     def _stability(self) -> FloatArray:
         """Return how likely each row keeps up: 0 or 1 if simulated, else by the load of its fullest resource.
@@ -243,6 +258,8 @@ class State:
     def conclude(self, *, budget: float, seconds: float, interrupted: bool) -> Decision:
         """Return the decision, every metric corrected."""
         self._correct(self._correction.metrics, calibrated=True)
+        if not self.simulated_feasible:
+            self._now = self._by_best
         rows = self._rows
         best, own = self.best, self._nearest(self._is(self.results))
         chosen = own
@@ -282,6 +299,8 @@ class State:
             return "no design is feasible" if best is None else "no simulated design is feasible"
         if not len(self._rows):
             return f"{rule} by the model, not simulated"
+        if self._unsure()[chosen]:
+            return f"{rule} by best values; no simulated design keeps every limit with its whole interval"
         if chosen == best:
             return f"{rule}, which its simulation bears out"
         count = len(self._rows)

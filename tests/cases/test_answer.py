@@ -12,7 +12,8 @@ from cases.study.check import Runs
 from cases.study.deciding import decide_case
 from cases.study.goals import chosen_space, goals_of, question_text
 from cases.study.packet_processor import solved_columns
-from cases.study.words.answer import claims_of
+from cases.study.proving import proven_case
+from cases.study.words.answer import claims_of, question_of
 from cases.study.words.doubts import front_doubts
 from cases.study.words.findings import trust
 from cases.study.words.section import Section
@@ -94,7 +95,8 @@ def test_the_growth_of_traffic_is_where_the_limit_is_met(width):
     (claim,) = (one for one in claims_of(decision, columns_of_answer) if one.about == "traffic")
     limit, rate = decision.model.subject_to["packet_latency"][1], claim.values["most"]
     assert latency(width, rate) <= limit < latency(width, rate * 1.01)
-    assert f"by {100 * claim.values['change']:.3g} % (to injection rate {rate:.3g})" in claim.text
+    growth = f"by {100 * claim.values['change']:.3g} % (to injection rate {rate:.3g})"
+    assert f"By the model alone the traffic may grow {growth}" in claim.text
     assert f"until packet latency exceeds {quantity(NOC, 'packet_latency', limit)}" in claim.text
 
 
@@ -109,7 +111,7 @@ def test_nothing_is_feasible_names_limit_resource_and_smallest_change():
     )
     decision = decided(f"packet_latency < {latency(32)}ns", widths=[4, 8])
     wider = next(width for width in range(33, 64) if latency(width) < latency(32))
-    assert f"Feasible with link width {wider}, beyond its choices (up to 8)" in said(
+    assert f"Feasible by the model with link width {wider}, beyond its choices (up to 8)" in said(
         decision, "feasible with"
     )
 
@@ -213,6 +215,32 @@ def test_lines_end_between_words_and_not_before_a_unit():
     assert "788 ns (-3 %)" in text.replace("\n    ", " ") and not any(
         line.strip().startswith(("ns", "%")) for line in text.splitlines()
     )
+
+
+def test_what_an_answer_names_is_simulated_and_so_is_its_traffic(tmp_path):
+    goals = goals_of(NOC, {"minimize": "link_width", "subject_to": [between(16)]})
+    solved = explore(Space(NOC, link_width=WIDTHS), columns_of_answer, **goals)
+    runs = Runs(packets=2000, replications=3)
+    decision, grown = proven_case(
+        solved, columns_of_answer, runs=runs, store=tmp_path / "store", budget_seconds=600, enough=1
+    )
+    assert question_of(decision).named() and set(question_of(decision).named()) <= set(decision.results)
+    claims = claims_of(decision, columns_of_answer, grown=grown)
+    text = " ".join(claim.text for claim in claims)
+    assert "not simulated" not in text and "model alone" not in text
+    (claim,) = (claim for claim in claims if claim.about == "traffic")
+    assert claim.values["most"] == grown.most and "simulated there, packet latency" in claim.text
+    limit = decision.model.subject_to["packet_latency"][1]
+    assert grown.simulated["packet_latency"][2] <= limit
+    more = replace_fields(decision.model.spec(decision.chosen), {"injection_rate": grown.most})
+    # Another seed: as near to the limit as it may be, but for the noise of either.
+    again = replace(runs, seed=7).simulate(more).packet_latency
+    assert again.low <= limit
+    alone, none = proven_case(
+        solved, columns_of_answer, runs=runs, store=tmp_path / "store", budget_seconds=None, points=1
+    )
+    assert len(alone.results) == 1 and none is None
+    assert "By the model alone the traffic may grow" in said(alone, "traffic")
 
 
 def test_the_front_says_where_the_model_doubts_its_directions():

@@ -7,10 +7,11 @@ import pytest
 
 from cases.study import check as check_module
 from cases.study.analysis import analyse
-from cases.study.check import LOAD_OF_THE_CLAIM, Runs, check, model_error
+from cases.study.check import LOAD_OF_THE_CLAIM, PACKETS, Runs, check, model_error
 from cases.study.deciding import decide_case
 from cases.study.goals import goals_of
 from cases.study.packet_processor import default_space
+from qmodels.systems.noc.spec import Noc
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.metrics import is_relative
 from validate.estimates.statistics import exactly
@@ -129,6 +130,15 @@ def test_an_interrupted_study_keeps_what_is_done_and_resumes(analysis, tmp_path,
     assert fresh.simulated.tolist() == whole.simulated.tolist() and fresh.chosen == whole.chosen
     for name, column in whole.table.items():
         assert np.array_equal(fresh.table[name], column), name
+
+
+def test_the_length_given_is_that_of_any_kind(monkeypatch):
+    seen = []
+    monkeypatch.setattr("validate.simulate", lambda specs, **options: seen.append(options.get("packets")))
+    for runs in (Runs(), Runs(packets=2000)):
+        runs.simulate([PacketProcessor()])
+        runs.simulate(Noc())
+    assert seen == [PACKETS, None, 2000, 2000]
 
 
 def test_workers_change_nothing(analysis, whole, tmp_path):

@@ -208,6 +208,54 @@ def test_a_contradicted_design_is_not_chosen():
             assert found.reason == "best cost, which its simulation bears out"
 
 
+def flattered(seed, points):
+    """Decide among designs near a limit, with simulations of 5 % noise; return the decision and the truth."""
+    space = Space(Memory(), channels=[2, 3, 4], width=range(8, 33))
+    goals = {"minimize": "cost", "subject_to": {"latency": (None, 20.0)}}
+    solved, rng, spread = explore(space, model, **goals), np.random.default_rng(seed), 0.05
+    truth = solved.table["latency"] * np.exp(rng.uniform(-0.1, 0.1, space.size))
+    noise = np.exp(spread * rng.normal(size=space.size))
+    best = {space.spec(k): value for k, value in enumerate(truth * noise)}
+    wide = np.exp(QUANTILE * spread)
+
+    def simulate(memories):
+        values = [best[memory] for memory in memories]
+        return [{"latency": SimpleNamespace(low=one / wide, best=one, high=one * wide)} for one in values]
+
+    found = decide(
+        solved, simulate, stated={"latency": 0.1}, subject_to=goals["subject_to"], budget_seconds=None,
+        points=points, seed=seed,
+    )  # fmt: skip
+    return found, truth
+
+
+def test_a_design_is_not_chosen_for_an_interval_that_flatters_it():
+    """The best of many designs near a limit is one whose simulation was too low."""
+    wrong, by_best = 0, 0
+    for seed in range(20):
+        found, truth = flattered(seed, 12)
+        assert found.interval("latency", found.chosen)[2] <= 20.0
+        wrong += truth[found.chosen] > 20.0
+        rows = found.simulated[found.table["latency"][found.simulated] <= 20.0]
+        by_best += truth[rows[found.table["cost"][rows].argmin()]] > 20.0
+    assert wrong <= 1 < 4 < by_best
+
+
+def test_where_no_interval_keeps_a_limit_best_values_decide_and_it_is_said():
+    goals = {"minimize": "cost", "subject_to": {"latency": (None, 36.0)}}
+    solved = explore(SPACE, model, **goals)
+
+    def wide(memories):
+        values = [model(memory)["latency"] for memory in memories]
+        return [{"latency": SimpleNamespace(low=v / 9, best=v, high=9 * v)} for v in values]
+
+    found = decide(
+        solved, wide, stated={"latency": 0.1}, subject_to=goals["subject_to"], budget_seconds=None, points=6
+    )
+    assert found.table["latency"][found.chosen] <= 36.0 < found.interval("latency", found.chosen)[2]
+    assert "no simulated design keeps every limit with its whole interval" in found.reason
+
+
 def test_a_design_that_saturates_in_simulation_is_not_chosen_nor_are_fuller_ones():
     def loaded(memory):
         load = 30 / (memory.channels * memory.width)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from optimize import Space, explore
-from optimize.decisions.changes import growth, mending
+from optimize.decisions.changes import growth, mending, simulated_growth
 from optimize.decisions.decision import Decision
 from optimize.decisions.reasons import Question
 
@@ -94,9 +94,9 @@ def test_the_tightest_limit_is_the_one_with_least_room():
 def test_the_cheaper_design_that_fails_least_is_the_nearest_of_all_cheaper(limit):
     question = decided({"latency": (None, limit)})
     table, chosen = question.decision.table, question.decision.chosen
-    to, count = question.failing()
+    to, rows = question.failing()
     cheaper = np.flatnonzero(table["cost"] < table["cost"][chosen])
-    assert count == len(cheaper) and not question.decision.feasible[cheaper].any()
+    assert rows.tolist() == cheaper.tolist() and not question.decision.feasible[cheaper].any()
     assert table["latency"][to.row] == table["latency"][cheaper].min()
     assert to.missed[0].room == pytest.approx(1 - table["latency"][to.row] / limit)
     assert to.changes["cost"] == (table["cost"][chosen], table["cost"][to.row])
@@ -199,3 +199,72 @@ def test_designs_that_do_together_but_not_alone():
     for one in changes:
         limits = {"latency": (None, 20.0), "cost": (None, 8.0)} | {one.name: (None, one.after)}
         assert decided(limits).decision.feasible[one.row]
+
+
+def with_results(question, rows, **changes):
+    """Return a question whose decision says that rows were simulated, with the intervals that it has."""
+    results = dict.fromkeys(rows, "a result")
+    return Question(decision=replace(question.decision, results=results, simulated=np.array(rows), **changes))
+
+
+def test_a_move_buys_nothing_where_simulations_do_not_tell_it_from_the_choice():
+    question = decided({"latency": (None, 30.0)})
+    move = question.buys("latency")
+    latency, chosen = question.decision.table["latency"].copy(), question.decision.chosen
+    latency[move.to.row] = 0.95 * latency[chosen]  # intervals of 10 % on either side
+    ends = {"latency": latency, "latency_low": 0.9 * latency, "latency_high": 1.1 * latency}
+    table = question.decision.table | ends
+    alike = with_results(question, [chosen, move.to.row], table=table)
+    assert alike.buys("latency") is None or alike.buys("latency").to.row != move.to.row
+    sharp = table | {"latency_low": 0.99 * latency, "latency_high": 1.01 * latency}
+    assert with_results(question, [chosen, move.to.row], table=sharp)._alike("latency", move.to.row) is False
+
+
+def test_all_designs_that_an_answer_names_are_named_once():
+    question = decided({"latency": (None, 30.0)})
+    named = question.named()
+    assert len(set(named)) == len(named) and question.decision.chosen not in named
+    wanted = [question.failing()[0].row, question.relaxations()[0].to.row]
+    wanted += [question.buys(metric).to.row for metric in ("cost", "latency") if question.buys(metric)]
+    assert set(named) == set(wanted)
+
+
+def test_a_design_that_no_answer_is_for_its_interval_says_the_limit_within():
+    question = decided({"latency": (None, 30.0)})
+    row = question.decision.chosen
+    feasible = question.decision.feasible.copy()
+    feasible[row] = False
+    unsure = Question(decision=replace(question.decision, feasible=feasible, chosen=row))
+    limit = unsure.limits(row)[0]
+    assert unsure.alternative(row).fails == limit.unsure
+
+
+@pytest.mark.parametrize("truth", [1.0, 1.3])
+def test_the_traffic_that_is_said_to_be_borne_was_simulated(truth):
+    """The simulation is the model times a factor that grows with the load."""
+    question, seen = decided({"latency": (None, 30.0)}), []
+
+    def simulate(memories):
+        values = []
+        for memory in memories:
+            seen.append(memory.load)
+            latency = model(memory)["latency"] * (1 + (truth - 1) * (memory.load / 12.0 - 1))
+            values.append({"latency": latency, "latency_high": 1.02 * latency, "stable": True})
+        return values
+
+    by_model = growth(question, model, "load")
+    found = simulated_growth(question, model, "load", simulate)
+    assert seen[0] == by_model.most and found.most < by_model.most and 2 <= len(seen) <= 3
+    assert found.failed is not None and found.failed > found.most
+    low, best, high = found.simulated["latency"]
+    assert low <= best <= high <= 30.0
+    spec = replace(question.decision.model.spec(question.decision.chosen), load=found.most)
+    assert simulate([spec])[0]["latency_high"] == high
+
+
+def test_traffic_that_no_simulation_bears_leaves_it_as_it_is():
+    question = decided({"latency": (None, 30.0)})
+    found = simulated_growth(question, model, "load", lambda memories: [{"latency": np.inf, "stable": False}])
+    assert (found.change, found.over) == (0.0, (("stable", ">=", 1.0),)) and found.failed > found.now
+    assert found.simulated["latency"] == question.decision.interval("latency", question.decision.chosen)
+    assert simulated_growth(question, model, "load", None, tries=0).simulated is None

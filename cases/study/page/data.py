@@ -14,7 +14,7 @@ from cases.study.page.system import system
 from cases.study.page.traffic import traffic
 from cases.study.parts import Part, Study
 from cases.study.words.advice import recommendation
-from cases.study.words.findings import part_sections
+from cases.study.words.findings import how_simulated, part_sections
 from cases.study.words.section import Section
 from cases.study.words.several import several_section
 from cases.tables import heading, number
@@ -32,10 +32,11 @@ def page_data(study: Study) -> dict[str, Any]:
     model's shares of the latency and its loads. ``simulation`` has what only a simulation says of the designs
     that were simulated, in the order of ``rows["simulated"]``.
     """
-    runs, moved = study.runs, several_section(study)
+    moved = several_section(study)
+    done = [how_simulated(part.decision) for part in study.parts if part.decision.results]
     return {
         "title": "Packet processor study",
-        "effort": f"{runs.replications} replications of up to {runs.packets} packets, seed {runs.seed}",
+        "effort": done[0] if done else "none",
         "moved": None if moved is None else _section(moved),
         "workloads": [_workload(part) for part in study.parts],
     }

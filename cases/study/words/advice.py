@@ -32,7 +32,8 @@ def answer(part: Part) -> tuple[Claim, ...]:
     decision = part.decision
     base = decision.model.space.base
     mean = float(base.workload.offered_gbps)
-    claims = claims_of(decision, solved_columns, lambda factor: quantity(base, "data_rate", factor * mean))
+    rate = lambda factor: quantity(base, "data_rate", factor * mean)  # noqa: E731
+    claims = claims_of(decision, solved_columns, rate, part.growth)
     return claims + _peak(decision)
 
 

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from cases.study.words.phrases import Phrases, percent, said, words
-from optimize.decisions.changes import Change, Evaluate, growth, mending
+from optimize.decisions.changes import Change, Evaluate, Growth, growth, mending
 from optimize.decisions.decision import Decision
 from optimize.decisions.reasons import Question
+from optimize.search.pareto import IntArray
 from optimize.spaces.stability import STABLE
 from qmodels.systems.spec.conditions import plain
 from qmodels.systems.spec.fields import find_field, get_field
@@ -41,10 +44,13 @@ class Words(Phrases):
         The model, for what needs solving on; see `optimize.explore`.
     rate : callable, optional
         Says the traffic that a system is offered, given the value of its traffic field.
+    grown : Growth, optional
+        How much traffic a simulation bore out; by default that is the model's word.
     """
 
     evaluate: Evaluate
     rate: Callable[[float], str] | None = None
+    grown: Growth | None = None
 
     def claims(self) -> tuple[Claim, ...]:
         """Return the answer, the recommendation first; or that there is none, and what would help."""
@@ -56,22 +62,14 @@ class Words(Phrases):
             kept = [self._recommended(row), self._overruled(row), self._limited(row), self._growth()]
             return tuple(claim for claim in [*kept, self._sure(row)[0]] if claim is not None)
         made = [self._recommended(row), self._overruled(row), self._limited(row), self._better()]
-        made += self._buys(row)
+        made += self._buys()
         made += [self._growth(), self._relaxed(), *self._sure(row)]
         return tuple(claim for claim in made if claim is not None)
 
     @property
     def traffic(self) -> str | None:
         """The field that scales the traffic; None if the system has none, or it is varied."""
-        space = self.question.decision.model.space
-        for name in TRAFFIC:
-            try:
-                path = find_field(space.base, name)
-            except ValueError:
-                continue
-            number = isinstance(get_field(space.base, path), (int, float))
-            return path if number and path not in space.paths.values() else None
-        return None
+        return traffic_field(self.question.decision)
 
     def _rate(self, value: float) -> str:
         return f"{words(self.traffic or '')} {plain(value)}" if self.rate is None else self.rate(value)
@@ -123,22 +121,32 @@ class Words(Phrases):
             return Claim("better", text, {"design": None, "count": unproven})
         if failing is None:
             return Claim("better", f"There is no design {one}.", {"design": None, "count": 0})
-        to, count = failing
+        to, rows = failing
+        count = len(rows)
         many = f"None of {count} designs {that} is an answer" if count > 1 else f"The only design {one} fails"
         change = self.change(to, question.main)
-        text = f"{many}: {self.as_changed(to)} with {change} comes nearest, but {self.fails(to)}."
+        text = f"{many}{self._known(rows) * (count > 1)}: {self.as_changed(to)} with {change} comes nearest, "
+        text += f"but {self.fails(to)} ({self.how(to.row)})."
         return Claim("better", text, _values(self.number(to.row), count, to))
 
-    def _buys(self, row: int) -> list[Claim]:
+    def _known(self, rows: IntArray) -> str:
+        """Return how it is known that designs are no answer: simulated, by their intervals, or not."""
+        decision = self.question.decision
+        if not decision.corrected:
+            return ""
+        simulated, unsure = (int(np.isin(rows, some).sum()) for some in (decision.simulated, decision.open))
+        rest = f"{unsure} others could be one within their intervals" if unsure else "the others by intervals"
+        return f" ({simulated} simulated, {rest})"
+
+    def _buys(self) -> list[Claim]:
         """Return which neighbouring choice improves the main objective, and the tightest limit, most."""
-        question = self.question
-        tight = [limit.metric for limit in question.limits(row) if limit.room < 1]
-        others = [name for name in question.decision.model.objectives if name != question.main]
-        claims = []
-        for metric in dict.fromkeys([question.main, *[*tight, *others][:1]]):
+        question, claims = self.question, []
+        more = " by more than simulations resolve" if len(question.decision.simulated) else ""
+        for metric in question.bought():
             move = question.buys(metric)
             if move is None:
-                text = f"No neighbouring choice of one field improves the {words(metric)}."
+                resolved = more if metric in question.decision.corrected else ""
+                text = f"No neighbouring choice of one field improves the {words(metric)}{resolved}."
                 claims.append(Claim("buys most", text, {"metric": metric, "field": None}))
                 continue
             text = f"{words(move.field).capitalize()} {said(move.after)} instead of {said(move.before)}"
@@ -150,18 +158,32 @@ class Words(Phrases):
         return claims
 
     def _growth(self) -> Claim | None:
-        traffic = self.traffic
-        found = None if traffic is None else growth(self.question, self.evaluate, traffic)
+        traffic, found = self.traffic, self.grown
+        if found is None and traffic is not None:
+            found = growth(self.question, self.evaluate, traffic)
         if found is None:
             return None
-        more = f"By the model the traffic may grow by {percent(found.change)} (to {self._rate(found.most)})"
         values = {"change": found.change, "most": found.most, "over": found.over, "resource": found.resource}
-        if not found.over:
-            return Claim("traffic", f"{more} at least.", values)
         stops = [one for one in found.over if one[0] == STABLE] or found.over
         what = " and ".join(self.over(*one) for one in stops)
         full = f", with {self.fullest(found.resource, found.load)}" if found.resource else ""
-        return Claim("traffic", f"{more} until {what}{full}.", values)
+        to = f"by {percent(found.change)} (to {self._rate(found.most)})"
+        if found.simulated is None:
+            until = f"until {what}{full}" if what else "at least"
+            return Claim("traffic", f"By the model alone the traffic may grow {to} {until}.", values)
+        values |= {"simulated": found.simulated, "failed": found.failed}
+        if found.failed is not None:
+            may = what.replace("exceeds", "may exceed").replace("falls", "may fall")
+            fails = f"ith {self._rate(found.failed)} {may} (simulated)"
+            if not found.change:
+                return Claim("traffic", f"W{fails}: no more traffic is borne out.", values)
+        there = ", ".join(self.measured(metric, ends) for metric, ends in found.simulated.items())
+        text = f"The traffic may grow {to}: simulated there, {there or 'it keeps up'}"
+        if found.failed is not None:
+            text += f"; w{fails}"
+        elif what:
+            text += f"; by the model no further, as {what}{full}"
+        return Claim("traffic", f"{text}.", values)
 
     def _relaxed(self) -> Claim | None:
         """Return the limit whose least relaxation changes the choice."""
@@ -173,7 +195,7 @@ class Words(Phrases):
         text = (
             f"Were the limit of the {words(metric)} {percent(least.change)} {way} "
             f"({self.quantity(metric, least.bound)}), {self.as_changed(least.to)} would be chosen: "
-            f"{self.changes(least.to)}."
+            f"{self.changes(least.to)} ({self.how(least.to.row)})."
         )
         values = {"metric": metric, "bound": least.bound, "change": least.change}
         return Claim("limit", text, values | {"design": self.number(least.to.row)})
@@ -230,23 +252,44 @@ class Words(Phrases):
     def _mends(self, change: Change) -> str:
         if change.what == "limit":
             moved = f"a {words(change.name)} of {self.quantity(change.name, change.after)}"
-            moved += f" allowed ({percent(change.change)} from the limit)"
+            moved += f" allowed ({percent(change.change)} from the limit; {self.how(change.row)})"
         elif change.what == "traffic":
             moved = f"{percent(change.change)} less traffic ({self._rate(change.after)})"
         else:
             end = "from" if change.after < change.before else "up to"
             moved = f"{words(change.name)} {plain(change.after)}, beyond its choices"
             moved += f" ({end} {plain(change.before)}), else as"
-            return f"Feasible with {moved} {self.design(change.row)}."
-        return f"Feasible with {moved}: {self.design(change.row)}."
+            return f"Feasible by the model with {moved} {self.design(change.row)}."
+        who = "" if change.what == "limit" else " by the model"
+        return f"Feasible{who} with {moved}: {self.design(change.row)}."
+
+
+def traffic_field(decision: Decision) -> str | None:
+    """Return the field that scales the traffic of a decision; None if there is none, or it is varied."""
+    space = decision.model.space
+    for name in TRAFFIC:
+        try:
+            path = find_field(space.base, name)
+        except ValueError:
+            continue
+        number = isinstance(get_field(space.base, path), (int, float))
+        return path if number and path not in space.paths.values() else None
+    return None
+
+
+def question_of(decision: Decision) -> Question:
+    """Return a decision with the cost as the main objective if it is one."""
+    return Question(decision=decision, main="cost" if "cost" in decision.model.objectives else "")
 
 
 def claims_of(
-    decision: Decision, evaluate: Evaluate, rate: Callable[[float], str] | None = None
+    decision: Decision,
+    evaluate: Evaluate,
+    rate: Callable[[float], str] | None = None,
+    grown: Growth | None = None,
 ) -> tuple[Claim, ...]:
-    """Return the answer that a decision gives, with the cost as the main objective if it is one."""
-    main = "cost" if "cost" in decision.model.objectives else ""
-    return Words(question=Question(decision=decision, main=main), evaluate=evaluate, rate=rate).claims()
+    """Return the answer that a decision gives."""
+    return Words(question=question_of(decision), evaluate=evaluate, rate=rate, grown=grown).claims()
 
 
 def _values(design: int, count: int, to: Any) -> dict[str, Any]:

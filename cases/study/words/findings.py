@@ -25,6 +25,7 @@ from optimize.search.pareto import IntArray, epsilon_thin
 from optimize.spaces.evaluation import significant
 from optimize.spaces.stability import LOAD, RESOURCE
 from qmodels.systems.spec.metrics import is_relative
+from qmodels.systems.traffic.arrivals import Recorded
 
 SURE = 40
 LESS = "80 to 90 %"
@@ -111,6 +112,16 @@ def _with_interval(decision: Decision, metric: str, row: int) -> Any:
     return f"{number(best)} ± {number((high - low) / 2)}"
 
 
+def how_simulated(decision: Decision) -> str:
+    """Return what was run of each simulated design; of a recorded trace whole rotations."""
+    one = next(iter(decision.results.values()))
+    effort = "".join(f", {count} {name}" for name, count in one.effort.items() if name != "events")
+    workload = getattr(decision.model.space.base, "workload", None)
+    recorded = isinstance(getattr(workload, "arrivals", None), Recorded)
+    whole = " in whole rotations of the trace" * recorded
+    return f"{one.replications} replications{effort}{whole}, seed {one.seed}"
+
+
 def trust(decision: Decision) -> Section:
     """Return how far to trust the numbers: what was simulated, and how far the model was off there."""
     model, rows = decision.model, decision.simulated
@@ -146,6 +157,7 @@ def trust(decision: Decision) -> Section:
             f"intervals from fewer than {SURE} simulated designs cover less than they say: {LESS} where "
             f"{LEVEL:.0%} is meant"
         )
+    lines.append(f"a simulation: {how_simulated(decision)}")
     turned = decision.feasible[rows] != model.feasible[rows]
     if turned.any():
         named = ", ".join(str(design) for design in decision.table["design"][rows[turned]][:POINTS])

@@ -49,7 +49,11 @@ class Phrases:
 
     def value(self, metric: str, row: int) -> str:
         """Return a metric of a design with its interval."""
-        low, best, high = self.question.decision.interval(metric, row)
+        return self.measured(metric, self.question.decision.interval(metric, row))
+
+    def measured(self, metric: str, interval: tuple[float, float, float]) -> str:
+        """Return a metric with its interval."""
+        low, best, high = interval
         ends = "" if low == high else f" ({self.quantity(metric, low)} to {self.quantity(metric, high)})"
         return f"{words(metric)} {self.quantity(metric, best)}{ends}"
 
@@ -81,11 +85,16 @@ class Phrases:
         full = f" ({self.fullest(to.resource, to.load)})" if to.resource else ""
         if not to.stable:
             return f"it does not keep up{full}"
-        missed = [
-            f"its {words(one.metric)} is {self.quantity(one.metric, one.best)}, {off(one)} the limit"
-            for one in to.missed[:WORST]
-        ]
-        return " and ".join(missed) + full
+        return " and ".join(map(self._miss, to.missed[:WORST])) + full
+
+    def _miss(self, limit: Limit) -> str:
+        """Return by how much a limit is missed, or that it may be."""
+        what = f"its {words(limit.metric)}"
+        if limit.missed:
+            return f"{what} is {self.quantity(limit.metric, limit.best)}, {off(limit)} the limit"
+        worst = limit.high if limit.sign == "<=" else limit.low
+        end = "up" if limit.sign == "<=" else "down"
+        return f"{what} may be {end} to {self.quantity(limit.metric, worst)}, beyond the limit"
 
     def that(self, metric: str, verb: str = "are") -> str:
         """Return how designs are that are better in a metric, or how one "is"."""
