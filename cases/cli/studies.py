@@ -14,7 +14,6 @@ from cases.cli.app import (
     Csv,
     Interface,
     Json,
-    Packets,
     Plot,
     Replications,
     Seed,
@@ -30,6 +29,7 @@ from cases.cli.app import (
 )  # fmt: skip
 from cases.cli.console import Forms, Output, fail, interruptible, progress_bars
 from cases.published.cases import CASES, published_case
+from cases.study import PACKETS
 
 
 @app.command()
@@ -63,7 +63,15 @@ def explore(
         ),
     ] = None,
     seed: Seed = 0,
-    packets: Packets = None,
+    packets: Annotated[
+        int | None,
+        typer.Option(
+            "--packets",
+            help="Length of each replication of any kind, in its packets, jobs, accesses or requests. If "
+            f"left out: {PACKETS:,} packets of a packet processor, of others as the simulator has it. A "
+            "trace is simulated whole.",
+        ),
+    ] = None,
     replications: Replications = 4,
     workers: Workers = None,
     as_json: Json = False,

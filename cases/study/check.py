@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from cases.study import PACKETS
 from cases.study.packet_processor import PART
 from optimize.decisions.decision import LEVEL
 from optimize.search.exploration import Exploration
@@ -26,9 +27,6 @@ from validate.comparison.model import signed_error
 
 if TYPE_CHECKING:
     from validate.packet_processor.result import PacketSimulation
-
-PACKETS = 6_000
-"""Packets of a replication of a packet processor: few of many designs, enough for closed runs to settle."""
 
 LOAD_OF_THE_CLAIM = 0.8
 """Share of saturation up to which the model's error is claimed."""

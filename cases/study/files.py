@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from cases.study import PACKETS
 from cases.study.analysis import Budget
-from cases.study.check import PACKETS, Runs
+from cases.study.check import Runs
 from cases.study.parts import Part, Study
 from cases.study.tables import design_columns, error_ranges, error_rows, greedy_rows, simulated_rows
 from cases.study.words.advice import answer

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from cases.study import PACKETS
 from cases.study import check as check_module
 from cases.study.analysis import analyse
-from cases.study.check import LOAD_OF_THE_CLAIM, PACKETS, Runs, check, model_error
+from cases.study.check import LOAD_OF_THE_CLAIM, Runs, check, model_error
 from cases.study.deciding import decide_case
 from cases.study.goals import goals_of
 from cases.study.packet_processor import default_space
