@@ -49,7 +49,7 @@ def contradiction(decision: Decision, row: int) -> str:
     for metric, (least, most) in decision.subject_to.items():
         low, value, high = decision.interval(metric, row)
         for bound, sign, end in ((least, -1, low), (most, 1, high)):
-            if bound is None or sign * end <= sign * bound:
+            if bound is None or max(sign * end, sign * value) <= sign * bound:
                 continue
             missed = sign * value > sign * bound
             shown = number(value) if missed else f"{'up' if sign > 0 else 'down'} to {number(end)}"
