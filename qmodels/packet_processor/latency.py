@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.numerics.tables import distinct
 from qmodels.packet_processor.balance import returns
+from qmodels.packet_processor.bursts import Bursts, burst_waits
 from qmodels.packet_processor.controllers.columns import Controlled
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.following.waits import followed
+from qmodels.packet_processor.heavy_traffic import Waits, harmonic, interpolated
 from qmodels.packet_processor.load import OperatingPoint
 from qmodels.packet_processor.lone_packet import LONGEST_WALK, walks
-from qmodels.packet_processor.tail import mixture_quantile
-from qmodels.systems.traffic.arrivals import Poisson, modelled
+from qmodels.packet_processor.tail import mixture_quantile, wait_quantile
+from qmodels.systems.traffic.arrivals import OnOff, Recorded, modelled
 
 PACE_STEP = 1 / 64
 """Of a burst: paces of a packet's segments between which lone packets are interpolated."""
@@ -72,61 +74,118 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
     """Return the latency of all designs at their operating point; not a number where it is unstable."""
     if c.memory is not None:
         return _behind_controllers(c, point, c.memory)
-    probability = np.clip(point.bank_busy, 1e-12, 1.0)
-    decay = probability / np.maximum(point.bank_wait, 1e-12)
-    met = np.clip(point.conflicts[0] * c.mean_segments / point.trains, 1e-12, 1.0)
-    slow = _Both(
-        _slowest(c, decay, met, point.segment_gap), _slowest(c, decay, probability, point.request_gap)
-    )
-    squeeze = _Both(
-        _squeeze(c, point.segment_gap, point.write_others), _squeeze(c, point.request_gap, point.bus_others)
-    )
-    lag = (c.segments - 1.0) * np.maximum(c.segment_time - point.allocation, 0.0)[:, None]
-    overlap = lag * np.minimum(point.write_overlap, 1.0)[:, None]
-    ahead, hit = waits_ahead(c, point), hit_time(c, point)
-    write_wait = ahead.write + slow.write + squeeze.write + overlap
-    read_wait = ahead.read + slow.read + squeeze.read
-    single = _table_read(c, point, ahead.table)
+    groups, hit = waits(c, point), hit_time(c, point)
+    behind = Waits(*(sum(parts) for parts in zip(*groups.values(), strict=True)))
     allocation, dequeue = _operations(c, point)
-    written, returned = _alone(c, point)
-    alone = _table_read(c, point, -point.bank_wait)
-    share = c.size_share
+    written, returned, varies = _alone(c, point)
+    alone, share = _table_read(c, point, -point.bank_wait), c.size_share
     poisson = np.stack(
         [
-            write_wait @ share,
-            read_wait @ share,
-            np.where(c.miss_rate > 0, c.miss_rate * (single - alone), 0.0),
+            behind.write @ share,
+            behind.read @ share,
+            np.where(c.miss_rate > 0, c.miss_rate * behind.table, 0.0),
             point.pointer_wait,
             point.pointer_wait,
         ]
     )
-    # Of Poisson packets the mean is known without a sample's chance: only their tail is that of the sample.
-    arrivals = modelled("workload.arrivals", c.spec.workload.arrivals)
-    stream = None if isinstance(arrivals, Poisson) else followed(c, point)
-    waits = poisson if stream is None else np.maximum(poisson, stream.mean)
-    grown = np.divide(waits, poisson, out=np.ones_like(waits), where=poisson > 0)
+    arrivals, bursts = modelled("workload.arrivals", c.spec.workload.arrivals), None
+    mean, stream = poisson, None
+    if isinstance(arrivals, Recorded):
+        stream = followed(c, point)
+        mean = np.maximum(poisson, stream.mean)
+    elif isinstance(arrivals, OnOff):
+        bursts = burst_waits(c, point)
+        mean = poisson + bursts.mean
+    grown = np.divide(mean, poisson, out=np.ones_like(mean), where=poisson > 0)
+    fixed = allocation + dequeue + written + returned + (c.lookups * hit)[:, None]
 
     @np.errstate(divide="ignore", invalid="ignore", over="ignore")
     def tail() -> FloatArray:
-        here = followed(c, point) if stream is None else stream
-        return here.quantile(
-            segments=c.segments,
-            fixed=allocation + dequeue + written + returned + (c.lookups * hit)[:, None],
-            missed=alone,
-            factor=np.divide(waits, here.mean, out=np.ones_like(waits), where=here.mean > 0),
+        if stream is not None:
+            return stream.quantile(
+                segments=c.segments,
+                fixed=fixed,
+                varies=varies,
+                missed=alone,
+                factor=np.divide(mean, stream.mean, out=np.ones_like(mean), where=stream.mean > 0),
+            )
+        return wait_quantile(
+            floors=(fixed, varies, alone),
+            waits=_spread_waits(c, point, groups, bursts),
+            weight=share,
+            misses=c.miss_rate,
+            stable=point.load < 1.0,
         )
 
     return Latency(
-        lookup=c.lookups * hit + np.where(c.miss_rate > 0, c.miss_rate * alone, 0.0) + waits[2],
-        store_wait=waits[3],
-        drain_wait=waits[4],
+        lookup=c.lookups * hit + np.where(c.miss_rate > 0, c.miss_rate * alone, 0.0) + mean[2],
+        store_wait=mean[3],
+        drain_wait=mean[4],
         allocation=allocation,
         dequeue=dequeue,
-        write=written + write_wait * grown[0][:, None],
-        read=returned + read_wait * grown[1][:, None],
+        write=written + behind.write * grown[0][:, None],
+        read=returned + behind.read * grown[1][:, None],
         tail=tail,
         growth=np.zeros_like(alone) if stream is None else stream.growth,
     )
+
+
+def _spread_waits(
+    c: Columns, point: OperatingPoint, groups: dict[str, Waits], bursts: Bursts | None
+) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+    """Return the parts of the wait that are independent: by size, of a lookup, and how much they vary.
+
+    The last is the squared coefficient of variation, that of a wait which is exponential with the probability
+    of the load, else none. The waits of a packet at one resource, stored and read, are independent in light
+    traffic and the same in heavy traffic: their correlation is taken to be the load.
+    """
+    none = np.zeros_like(point.rate)
+    parts = []
+    for name, one in groups.items():
+        full = np.clip(point.loads.get(name, none + 1.0), 1e-9, 1.0)
+        both = one.write + one.read
+        apart = (one.write * one.read) @ c.size_share / np.maximum(both**2 @ c.size_share, 1e-300)
+        parts.append((both, one.table, (2.0 / full - 1.0) * (1.0 - 2.0 * (1.0 - full) * apart)))
+    at_pointer = point.pointer_wait[:, None], none, 2.0 / point.intensity["pointer memory"] - 1.0
+    parts += [at_pointer, at_pointer]
+    if bursts is not None:
+        mean = bursts.mean.sum(axis=0)
+        parts.append((mean[:, None], none, 2.0 * bursts.longest / np.maximum(mean, 1e-12) - 1.0))
+    return parts
+
+
+def waits(c: Columns, point: OperatingPoint) -> dict[str, Waits]:
+    """Return what a Poisson packet waits for but its pointer operations and slices, by resource."""
+    light, refresh = point.light(), _refresh_wait(c, point)
+    refreshed = np.clip(c.rows.channels, 1.0, c.channels[:, None]) * refresh[:, None]
+    busy = np.clip(light.bank_busy, 1e-12, 1.0)
+    fewer = np.minimum(point.conflicts[0] / np.maximum(point.bank_busy, 1e-12), 1.0)
+    decay = busy / np.maximum(light.bank_wait, 1e-12)
+    met = np.clip(fewer * busy * c.mean_segments / point.trains, 1e-12, 1.0)
+    slow = _slowest(c, decay, met, point.segment_gap), _slowest(c, decay, busy, point.request_gap)
+    lag = (c.segments - 1.0) * np.maximum(c.segment_time - point.allocation, 0.0)[:, None]
+    overlap = lag * np.minimum(light.write_overlap, 1.0)[:, None]
+    slopes = light_waits(c, light)
+    memory = slopes["dram buses"]
+    slopes["dram buses"] = Waits(
+        memory.write + slow[0] + _squeeze(c, point.segment_gap, light.write_others) + overlap,
+        memory.read + slow[1] + _squeeze(c, point.request_gap, light.bus_others),
+        memory.table + light.bank_wait,
+    )
+    return interpolated(point, light, slopes) | {"refreshes": Waits(refreshed, refreshed, refresh)}
+
+
+def light_waits(c: Columns, light: OperatingPoint) -> dict[str, Waits]:
+    """Return the waits in light traffic on links, and for buses whose others' accesses are single ones."""
+    request, response, engine = light.request, light.response, light.engine
+    every = np.ones((1, c.segments.size))
+    asked, back = engine.inject_wait + request.wait + request.blocked, response.wait + engine.eject_wait
+    held = harmonic(np.clip(c.rows.channels, 1.0, c.channels[:, None])) * engine.held_up[:, None]
+    return {
+        "request links": Waits(asked[:, None] * every, asked[:, None] * every, asked),
+        "response links": Waits(0.0 * held, back[:, None] + held, back + engine.held_up),
+        "dram buses": Waits(light.write_wait[:, None] * every, light.bus_wait[:, None] * every, light.bus_wait),
+    }
 
 
 def _behind_controllers(c: Columns, point: OperatingPoint, memory: Controlled) -> Latency:
@@ -138,7 +197,7 @@ def _behind_controllers(c: Columns, point: OperatingPoint, memory: Controlled) -
     idle = memory.at(np.zeros_like(point.rate))
     requested = engine.inject_wait + request.wait + request.blocked
     back = response.wait + engine.eject_wait
-    longest_hold = _harmonic(np.clip(c.rows.channels, 1.0, c.channels[:, None])) * engine.held_up[:, None]
+    longest_hold = harmonic(np.clip(c.rows.channels, 1.0, c.channels[:, None])) * engine.held_up[:, None]
     links = request.pipeline + response.pipeline + c.request_time + c.segment_time
     single = requested + back + engine.held_up + links + met["lookup"]
     lookup = c.lookups * hit_time(c, point) + c.miss_rate * single
@@ -187,38 +246,9 @@ def _tail(
     )
 
 
-class Ahead(NamedTuple):
-    """Work of others in front of all that accesses pass but the banks."""
-
-    write: FloatArray  # before a packet's writes, (designs, sizes)
-    read: FloatArray  # before its reads, and of the longest held up among them, (designs, sizes)
-    table: FloatArray  # before the read of a lookup, (designs,)
-
-
-def waits_ahead(c: Columns, point: OperatingPoint) -> Ahead:
-    """Return the waits on links, for refreshes and for buses whose others' accesses are single ones."""
-    request, response, engine = point.request, point.response, point.engine
-    requested = engine.inject_wait + request.wait + request.blocked
-    read = requested + point.bus_wait + response.wait + engine.eject_wait
-    refresh, channels = _refresh_wait(c, point), np.clip(c.rows.channels, 1.0, c.channels[:, None])
-    refreshed = channels * refresh[:, None]
-    return Ahead(
-        write=(requested + point.write_wait)[:, None] + refreshed,
-        read=read[:, None] + _harmonic(channels) * engine.held_up[:, None] + refreshed,
-        table=read + engine.held_up + refresh,
-    )
-
-
 def hit_time(c: Columns, point: OperatingPoint) -> FloatArray:
     """Return the time of a lookup that finds its entry in a slice, and of looking for it there."""
     return np.where(c.slices > 0, 2 * c.bus_time + point.slice_wait + c.slice_time, 0.0)
-
-
-class _Both(NamedTuple):
-    """The same of the writes and of the reads of a packet, (designs, sizes)."""
-
-    write: FloatArray
-    read: FloatArray
 
 
 def _operations(c: Columns, point: OperatingPoint) -> tuple[FloatArray, FloatArray]:
@@ -243,13 +273,6 @@ def _queues_variance(point: OperatingPoint) -> FloatArray:
         + 2 * _wait_variance(engine.inject_wait, engine.inject_intensity)
         + _wait_variance(engine.eject_wait, engine.eject_intensity)
     )
-
-
-def _harmonic(count: FloatArray) -> FloatArray:
-    """Return the mean of the largest of so many exponential times of mean 1, for any count >= 1."""
-    from scipy.special import digamma
-
-    return np.asarray(digamma(count + 1.0) + np.euler_gamma)
 
 
 def _refresh_wait(c: Columns, point: OperatingPoint) -> FloatArray:
@@ -309,11 +332,12 @@ def _slowest(c: Columns, decay: FloatArray, probability: FloatArray, gap: FloatA
     return ((1 - part) * harmonic[row, low] + part * harmonic[row, high]) / decay[:, None]
 
 
-def _alone(c: Columns, point: OperatingPoint) -> tuple[FloatArray, FloatArray]:
+def _alone(c: Columns, point: OperatingPoint) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the time after the pointer operation until a lone packet is written, and is back.
 
     Some trains find their row open: the walk is mixed from one in which all rows are closed and
-    one in which all are open.
+    one in which all are open. The third is by how much the sum varies with the packet's place, as standard
+    deviation: both ways lead to the same blocks.
     """
     opens = np.minimum(point.changes * c.mean_segments / point.trains, 1.0)
 
@@ -328,11 +352,13 @@ def _alone(c: Columns, point: OperatingPoint) -> tuple[FloatArray, FloatArray]:
     low, high = (np.where(paced > 0, (below + k) * size, point.segment_gap) for k in (0.0, 1.0))
     writes = [low, high] if paced.any() else [low]
     *ends, reads = _walks(c, *((pace, False) for pace in writes), (point.request_gap, True))
-    written = mixed(opens[0], *ends[0])
+    written = [mixed(opens[0], *moment) for moment in ends[0]]
     if len(ends) > 1:
-        written = (1.0 - part) * written + part * mixed(opens[0], *ends[1])
-    returned = mixed(opens[1], *reads)
-    return _after_operations(c, point, written, returned)
+        later = [mixed(opens[0], *moment) for moment in ends[1]]
+        written = [(1.0 - part) * one + part * other for one, other in zip(written, later, strict=True)]
+    returned = [mixed(opens[1], *moment) for moment in reads]
+    varies = sum(np.sqrt(np.maximum(square - mean**2, 0.0)) for mean, square in (written, returned))
+    return *_after_operations(c, point, written[0], returned[0]), np.asarray(varies)
 
 
 def _after_operations(
@@ -356,11 +382,11 @@ def _after_operations(
     return written, returned
 
 
-def _walks(c: Columns, *paces: tuple[FloatArray, bool]) -> list[list[FloatArray]]:
+def _walks(c: Columns, *paces: tuple[FloatArray, bool]) -> list[list[list[FloatArray]]]:
     """Return when the accesses of a lone packet have ended, by size: with all rows closed, and all open.
 
-    ``paces``: times between accesses, and whether they are done when they are delivered; one answer for each.
-    Designs that agree in all the walk needs share one.
+    The mean and the mean square of each. ``paces``: times between accesses, and whether they are done when
+    they are delivered; one answer for each. Designs that agree in all the walk needs share one.
     """
     memory = np.stack(
         [
@@ -371,8 +397,15 @@ def _walks(c: Columns, *paces: tuple[FloatArray, bool]) -> list[list[FloatArray]
     z = [np.vstack([memory, pace, np.full_like(pace, delivered)]) for pace, delivered in paces]
     keys, which = distinct(np.concatenate(z, axis=1))
     count = int(min(c.segments.max(), LONGEST_WALK))
-    both = [_at_sizes(each, c.segments) for each in walks(keys.T, count=count, open_page=not c.closed_pages)]
-    return [[each[here] for each in both] for here in np.split(which, len(paces))]
+    cold, warm, *spread = walks(keys.T, count=count, open_page=not c.closed_pages)
+    ends = [_at_sizes(each, c.segments) for each in (cold, warm)]
+    # Beyond the longest walk the standard deviation stays.
+    spread = [each[:, np.minimum(c.segments.astype(int), count) - 1] for each in spread]
+    squares = [end**2 + each**2 for end, each in zip(ends, spread, strict=True)]
+    return [
+        [[each[here] for each in moment] for moment in (ends, squares)]
+        for here in np.split(which, len(paces))
+    ]
 
 
 def _at_sizes(by_count: Any, segments: FloatArray) -> FloatArray:

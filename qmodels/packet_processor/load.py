@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,9 @@ from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.memory import uneven_loads
 from qmodels.packet_processor.trials import conflicts
 from qmodels.packet_processor.trials.conflicts import Conflicts
+
+LIGHT = 0.02
+"""Load of the fullest resource at which traffic is light: waits are still in proportion to it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,6 +76,12 @@ class OperatingPoint(Balance):
         """Probability that a bank is not idle."""
         visits = self.rate * (2 * self.trains + self.c.miss_rate) / self.c.places
         return np.minimum(visits * self.meets[m.KEPT], 1.0)
+
+    def light(self) -> OperatingPoint:
+        """Return the designs in light traffic, without what trials and conflicts are there."""
+        rate, found, meets = self.rate * (LIGHT / self.load), np.zeros_like(self.found), np.zeros(self.meets.T.shape)
+        m.meet_few(rate, self.z, self.shared, self.met, found, meets)
+        return replace(self, rate=rate, found=found, meets=np.ascontiguousarray(meets.T))
 
     @cached_property
     def conflicts(self) -> tuple[FloatArray, FloatArray]:

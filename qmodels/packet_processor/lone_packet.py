@@ -29,7 +29,7 @@ for _formula in (bank_of, channel_of, index_in_bank, index_in_channel):
 
 
 def walks(z: FloatArray, *, count: int, open_page: bool) -> FloatArray:
-    """Return when the first 1, 2, ... accesses of packets are done, mean over their placements.
+    """Return when the first 1, 2, ... accesses of packets are done, and how that varies with their placements.
 
     Each packet is put on ``PLACEMENTS`` fixed, evenly spread places of the address space, its run cut as
     often as the free list's runs are.
@@ -45,12 +45,15 @@ def walks(z: FloatArray, *, count: int, open_page: bool) -> FloatArray:
 
     Returns
     -------
-    array, (2, packets, count)
-        With all rows closed at first, and with all rows open that are needed (open pages only).
+    array, (4, packets, count)
+        With all rows closed at first, and with all rows open that are needed (open pages only); then the
+        standard deviations of both over the placements.
     """
-    ends = np.zeros((2, len(z), count))
+    ends = np.zeros((4, len(z), count))
     walk_all(np.ascontiguousarray(z), *_draws(count), open_page, ends)
-    return ends / PLACEMENTS
+    ends /= PLACEMENTS
+    ends[2:] = np.sqrt(np.maximum(ends[2:] - ends[:2] ** 2, 0.0))
+    return ends
 
 
 @lru_cache(maxsize=64)
@@ -67,7 +70,7 @@ def _draws(count: int) -> tuple[FloatArray, IntArray]:
 
 @kernel(soon=lambda z, *others: z.shape[0] <= SOON)
 def walk_all(z: Any, cut: Any, block: Any, open_page: Any, ends: Any) -> None:
-    """Add up over the placements when the accesses of each packet are done, see `walks`."""
+    """Add up over the placements when accesses of each packet are done, and the squares, see `walks`."""
     count, placements = cut.shape
     most = int((z[:, CHANNELS] * z[:, BANKS]).max())
     # Of each bank the walk that used it last, when it is free, and its row; then the same of each bus.
@@ -101,6 +104,7 @@ def walk_all(z: Any, cut: Any, block: Any, open_page: Any, ends: Any) -> None:
                     else:
                         latest = max(latest, end)
                     ends[warm, i, j] += latest
+                    ends[2 + warm, i, j] += latest * latest
 
 
 @part

@@ -46,9 +46,11 @@ from qmodels.packet_processor.ring import (
     HELD,
     INJECT_INTENSITY,
     INJECT_WAIT,
+    LATER_OPEN,
     LOOKUP,
     NEAR,
     PORT,
+    READ_CHANGES,
     READ_OPENS,
     REST,
     SEGMENT_GAP,
@@ -57,11 +59,13 @@ from qmodels.packet_processor.ring import (
     WAY,
     WRITE,
     WRITE_OPENS,
+    enter,
+    take_pace,
 )  # fmt: skip
 from qmodels.packet_processor.trials.conflicts import by_visits, on_the_books, start_conflicts
 from qmodels.packet_processor.trials.crossings import crossings
 from qmodels.packet_processor.trials.rejections import chain
-from qmodels.packet_processor.trials.rows import reads_meet, visits_at_bank, writes_meet
+from qmodels.packet_processor.trials.rows import reads_meet, visits_at_bank, write_changes, writes_meet
 from qmodels.packet_processor.trials.walk import EXTRA, FORCED, SQUARED
 from qmodels.queues.general.paced import mean_work
 
@@ -88,6 +92,24 @@ def meet(rate: Any, z: Any, t: Any, met: Any, o: Any, busy: Any, uneven: Any, ol
         else:
             meet_open(i, rate[i], z[i], t, o[i], busy[i], old_run, out[i])
         wait_elsewhere(rate[i], z[i], t.sizes, o[i], out[i])
+
+
+@kernel(soon=lambda rate, *others: rate.size <= SOON)
+def meet_few(rate: Any, z: Any, t: Any, met: Any, o: Any, out: Any) -> None:
+    """Fill in where designs settle, and the state of banks and buses, in light traffic.
+
+    Nobody is met: an allocation takes one access, and rows are open as lone packets leave them.
+    """
+    even = np.ones(1)
+    for i in range(rate.size):
+        enter(rate[i], z[i], t, o[i])
+        take_pace(rate[i], z[i], 1.0, o[i])
+        from_reads, _ = visits_at_bank(rate[i], z[i])
+        o[i, READ_OPENS] = o[i, READ_CHANGES]
+        o[i, WRITE_OPENS] = 1.0
+        if not z[i, CLOSED]:
+            o[i, WRITE_OPENS] = write_changes(z[i], o[i, SEGMENT_GAP], from_reads, o[i, LATER_OPEN])
+        at_memory(rate[i], z[i], t.sizes, met[i], o[i], even, even, out[i])
 
 
 @part

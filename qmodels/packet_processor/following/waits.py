@@ -37,10 +37,12 @@ class Run:
     rank: int  # packets above the 99th percentile
     top: FloatArray  # waits of the slowest packets
     sizes: IntArray  # their segments
-    missed: FloatArray  # 1 for those whose lookup went to DRAM
+    # Uniform numbers, ascending: the lookup goes to DRAM of a packet whose number is below the part that does.
+    drawn: FloatArray
+    place: FloatArray  # where its blocks are, as values of a standard normal law, evenly spread
 
 
-@remembered(MEMORY, lambda one: one.mean.nbytes + one.top.nbytes + one.sizes.nbytes + one.missed.nbytes)
+@remembered(MEMORY, lambda one: one.mean.nbytes + one.top.nbytes + 3 * one.sizes.nbytes)
 def run(
     stream: Stream, paths: Paths, rate: float, hold: float, miss: float, numbers: tuple[float, ...]
 ) -> Run:
@@ -68,13 +70,15 @@ def run(
     latency = out.sum(axis=0) + asks * z[LOOKUP]
     slow = max(int(TOP * inside.size), min(inside.size, 200))
     at = inside[np.argpartition(latency[inside], inside.size - slow)[inside.size - slow :]]
+    at = at[np.argsort(missed[at], kind="stable")]
     return Run(
         mean=mean,
         growth=growth,
         rank=int((1.0 - LEVEL) * inside.size),
         top=out[:ALONE, at],
         sizes=stream.segments[at],
-        missed=asks[at].astype(float),
+        drawn=missed[at],
+        place=_normal(at),
     )
 
 
@@ -96,11 +100,18 @@ class Followed:
 
     mean: FloatArray  # mean waits, see `Run`
     growth: FloatArray  # see `Run`
-    # Runs, the designs each belongs to, and its weight for them.
-    shares: list[tuple[Run, IntArray, FloatArray]]
+    # Runs, the designs each belongs to, and whether lookups went to DRAM.
+    shares: list[tuple[Run, IntArray, bool]]
+    misses: FloatArray  # part of the packets whose lookup does
 
     def quantile(
-        self, *, segments: FloatArray, fixed: FloatArray, missed: FloatArray, factor: FloatArray
+        self,
+        *,
+        segments: FloatArray,
+        fixed: FloatArray,
+        varies: FloatArray,
+        missed: FloatArray,
+        factor: FloatArray,
     ) -> FloatArray:
         """Return the 99th percentile of the latency of every design.
 
@@ -108,21 +119,38 @@ class Followed:
         ----------
         segments : ndarray
             Segments of packets of each size.
-        fixed : ndarray, (designs, sizes)
-            Latency without waits and without lookups in DRAM.
+        fixed, varies : ndarray, (designs, sizes)
+            Latency without waits and without lookups in DRAM, and its standard deviation over places.
         missed : ndarray
             Time of a lookup in DRAM without waits.
         factor : ndarray, (5, designs)
             Of each wait.
         """
-        found = np.zeros(len(missed))
-        for one, designs, weight in self.shares:
-            size = np.searchsorted(segments, one.sizes)
-            latency = fixed[designs][:, size] + missed[designs][:, None] * one.missed
-            latency += factor[:, designs].T @ one.top
-            place = latency.shape[1] - 1 - one.rank
-            found[designs] += weight * np.partition(latency, place, axis=1)[:, place]
-        return found
+        rank = max((one.rank for one, _, _ in self.shares), default=0)
+        slowest = np.full((2, len(missed), rank + 1), -np.inf)
+        of_sizes = np.concatenate([factor.T, fixed, varies], axis=1)
+        for one, designs, asks in self.shares:
+            size = (segments[:, None] == one.sizes).astype(float)
+            parts = np.concatenate([one.top, size, size * one.place])
+            below = np.searchsorted(one.drawn, self.misses[designs])
+            for ask in np.unique(below):
+                mine = designs[below == ask]
+                latency = of_sizes[mine] @ (parts[:, :ask] if asks else parts[:, ask:])
+                few = min(rank + 1, latency.shape[1])
+                top = np.partition(latency, latency.shape[1] - few, axis=1)[:, -few:] if few else latency
+                slowest[int(asks), mine, :few] = top + asks * missed[mine][:, None]
+        return np.partition(np.concatenate([*slowest], axis=1), rank + 1, axis=1)[:, rank + 1]
+
+
+def _normal(number: IntArray) -> FloatArray:
+    """Return values of a standard normal law for numbered packets: a van der Corput sequence of the law."""
+    from scipy.special import ndtri
+
+    level, left, digit = np.zeros(number.shape), np.array(number), 0.5
+    while left.any():
+        level += digit * (left & 1)
+        left, digit = left >> 1, digit / 2.0
+    return np.asarray(ndtri(np.maximum(level, digit)))
 
 
 def followed(c: Columns, point: Balance) -> Followed:
@@ -152,7 +180,7 @@ def followed(c: Columns, point: Balance) -> Followed:
     )  # fmt: skip
     share = np.minimum(c.miss_rate, 1.0)
     mean, growth = np.zeros((KINDS, rate.size)), np.zeros_like(rate)
-    shares: list[tuple[Run, IntArray, FloatArray]] = []
+    shares: list[tuple[Run, IntArray, bool]] = []
     for node in MISSES:
         weight = np.maximum(1.0 - np.abs(share - node) / MISSES[1], 0.0)
         mine = np.flatnonzero((weight > 0) & (point.load < 1.0))
@@ -171,5 +199,5 @@ def followed(c: Columns, point: Balance) -> Followed:
         growth[mine] += weight[mine] * np.array([one.growth for one in runs])[at]
         order, ends = np.argsort(at, kind="stable"), np.cumsum(np.bincount(at))
         for one, group in zip(runs, np.split(mine[order], ends[:-1]), strict=True):
-            shares.append((one, group, weight[group]))
-    return Followed(mean=mean, growth=growth, shares=shares)
+            shares.append((one, group, node > 0))
+    return Followed(mean=mean, growth=growth, shares=shares, misses=share)
