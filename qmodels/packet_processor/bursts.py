@@ -1,11 +1,11 @@
-r"""Waits that bursts of on-off traffic add at the resource that they fill most.
+r"""Waits that bursts of on-off traffic add.
 
 A resource gets a packet's work twice, to store it and to read it: with the bursts, and a random hold later
 without them. That is a two-state Markov-modulated Poisson process with rates :math:`\lambda (1 + P)` and
-:math:`\lambda` in front of a server with general service, whose mean work is exact (Heffes and Lucantoni, "A
-Markov modulated characterization of packetized voice and data traffic", IEEE JSAC 4, 1986). What it has beyond
-that of Poisson arrivals is what bursts add. They are waited for once along a path of servers: at the one where
-it takes longest.
+:math:`\lambda` in front of a server with general service, whose mean work is known exactly (Heffes and
+Lucantoni, "A Markov modulated characterization of packetized voice and data traffic", IEEE JSAC 4, 1986). What
+it has beyond that of Poisson arrivals is what bursts add. Over times longer than the hold a burst's reads are as
+bursty as its writes; that is waited for once along the path, where it takes longest.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ class Bursts(NamedTuple):
     longest: FloatArray  # mean of what they add to a packet's latency where that is not 0
 
 
-def burst_waits(c: Columns, point: OperatingPoint) -> Bursts:
-    """Return what the bursts of a workload's on-off arrivals add to the waits of all designs."""
-    arrivals, rate = c.spec.workload.arrivals, point.rate
-    assert isinstance(arrivals, OnOff)
+def burst_waits(c: Columns, point: OperatingPoint, arrivals: OnOff) -> Bursts:
+    """Return what the bursts of on-off arrivals add to the waits of all designs."""
+    rate = point.rate
     on, peak = (
         np.broadcast_to(np.asarray(part, dtype=float), c.shape).reshape(-1)
         for part in (arrivals.on_packets, arrivals.peak_to_mean)
@@ -44,8 +43,9 @@ def burst_waits(c: Columns, point: OperatingPoint) -> Bursts:
     lumps = {name: limits[name].write @ c.size_share for name in ("dram buses", "request links")}
     tables = [limits[name].table / lump for name, lump in lumps.items()]
     works = np.stack(pointer_work(c, point.accesses))
-    lumps["pointer memory"] = (works**2).sum(axis=0) * (c.square_segments / c.mean_segments**2) / 2.0 / works.sum(axis=0)
-    stored, drained, longest = [], [], []
+    scale = c.square_segments / c.mean_segments**2
+    lumps["pointer memory"] = scale * (works**2).sum(axis=0) / 2.0 / works.sum(axis=0)
+    stored, drained, laters, longest = [], [], [], []
     for name, lump in lumps.items():
         load = np.minimum(point.loads[name], FULL)
         work = load / (2.0 * rate)
@@ -56,9 +56,12 @@ def burst_waits(c: Columns, point: OperatingPoint) -> Bursts:
         held = np.maximum(virtual, alone) / (1.0 - load) / np.maximum(c.hold, LEAST)
         again = 1.0 + np.expm1(-held) / np.maximum(held, LEAST)
         later = 3.0 * again * 2.0 * on * (1.0 - 1.0 / peak) ** 2 * rate * work**2 / (2.0 * (1.0 - load))
-        drained.append(np.maximum(virtual - alone, 0.0) + later)
-        stored.append(np.maximum(seen - alone, 0.0) + later)
+        drained.append(np.maximum(virtual - alone, 0.0))
+        stored.append(np.maximum(seen - alone, 0.0))
+        laters.append(later)
         longest.append(1.0 / decay + later)
+    once = np.where(np.arange(len(lumps))[:, None] == np.argmax(laters, axis=0), laters, 0.0)
+    stored, drained = np.array(stored) + once, np.array(drained) + once
     write, read = (sum(part[:2]) for part in (stored, drained))
     table = sum(part * one for part, one in zip(tables, stored, strict=False))
     mean = np.stack([write, read, table * c.miss_rate, stored[2], drained[2]])

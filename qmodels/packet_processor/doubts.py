@@ -10,7 +10,8 @@ from qmodels.packet_processor.burstiness import Burstiness
 from qmodels.packet_processor.controllers.errors import behind_controllers
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.error_map import ERRORS, wrong_directions
-from qmodels.packet_processor.following.stream import overloaded, streams
+from qmodels.packet_processor.following.stream import overloaded, recorded_stream
+from qmodels.systems.traffic.arrivals import Recorded
 
 VALIDATED_LOAD = 0.8
 VALIDATED_RUN = 32.0
@@ -64,8 +65,9 @@ def doubts(c: Columns, point: Balance, bursts: Burstiness) -> dict[str, npt.NDAr
 
 def _overloaded(c: Columns, point: Balance) -> dict[str, npt.NDArray[np.bool_]]:
     """Return the designs that stretches of a trace overload, and in words how far at most."""
-    stream = streams(c.spec.workload, c.shape)[0][0]
-    part, backlog = overloaded(stream, point.load, c.hold * point.rate)
+    if not isinstance(c.spec.workload.arrivals, Recorded):
+        return {}
+    part, backlog = overloaded(recorded_stream(c.spec.workload), point.load, c.hold * point.rate)
     worst = int(np.argmax(part * (point.load < 1.0)))
     name = max(point.loads, key=lambda group: float(point.loads[group][worst]))
     words = (

@@ -47,9 +47,7 @@ class Waits(NamedTuple):
         return Waits(self.write + other.write, self.read + other.read, self.table + other.table)
 
 
-def interpolated(
-    point: OperatingPoint, light: OperatingPoint, slopes: dict[str, Waits]
-) -> dict[str, Waits]:
+def interpolated(point: OperatingPoint, light: OperatingPoint, slopes: dict[str, Waits]) -> dict[str, Waits]:
     """Return the waits at each resource.
 
     ``light``: the same designs in light traffic; ``slopes``: their waits there, by resource.
@@ -66,30 +64,40 @@ def interpolated(
 def heavy_limits(c: Columns, point: OperatingPoint) -> dict[str, Waits]:
     """Return the limits of the waits times 1 - load in heavy traffic, by resource.
 
-    The memory is passed by writes, reads and lookups, the last of the channels of a packet counts: the
-    harmonic number of independent channels, one of channels that fill up together. Banks take turns on the
-    bus, so that a lump of work at another bank costs a read one turn for each of its own accesses.
+    The memory is passed by writes, reads and lookups; the last of the channels of a packet counts: the
+    harmonic number of independent channels, one of channels that fill up together.
     """
-    lump, together = _lumps(c)
-    last = 1.0 + (harmonic(c.touched) - 1.0) * (1.0 - together[:, None])
-    bus = c.burst * lump
-    own, turns = _shares_of_banks(c, point.loads["dram buses"])
-    piece = c.segments / c.touched * c.burst[:, None]
-    limits = {
-        "dram buses": Waits(
-            bus[:, None] * last,
-            (bus * own)[:, None] * last + piece * turns[:, None],
-            bus * own + c.burst * turns,
-        ),
-        **_links(c, point),
-    }
+    limits = {"dram buses": heavy_buses(c, point.loads["dram buses"]), **_links(c, point)}
     if "dram banks" in point.loads:
         opened = np.minimum(point.changes[1] * c.mean_segments / point.trains, 1.0)
         area = opened * point.found[:, AREA_OPENED] + (1.0 - opened) * point.found[:, AREA_HIT]
         area = 2.0 * point.trains * area + c.miss_rate * c.opening**2 / 2.0
         bank = area / (point.intensity["dram banks"] / point.rate * c.places)
-        limits["dram banks"] = Waits(bank[:, None] * last, bank[:, None] * last, bank)
+        last = bank[:, None] * _last(c, _lumps(c)[1])
+        limits["dram banks"] = Waits(last, last, bank)
     return limits
+
+
+def heavy_buses(c: Columns, load: FloatArray) -> Waits:
+    """Return the limits of the DRAM buses, at loads of these.
+
+    Banks take turns on a bus, so that a lump of work at another bank costs a read one turn for each of its
+    own accesses.
+    """
+    lump, together = _lumps(c)
+    bus, last = c.burst * lump, _last(c, together)
+    own, turns = _shares_of_banks(c, load)
+    piece = c.segments / c.touched * c.burst[:, None]
+    return Waits(
+        bus[:, None] * last,
+        (bus * own)[:, None] * last + piece * turns[:, None],
+        bus * own + c.burst * turns,
+    )
+
+
+def _last(c: Columns, together: FloatArray) -> FloatArray:
+    """Return how many times longer packets wait for the last of their channels, (designs, sizes)."""
+    return np.asarray(1.0 + (harmonic(c.touched) - 1.0) * (1.0 - together[:, None]))
 
 
 def harmonic(count: FloatArray) -> FloatArray:
@@ -166,7 +174,9 @@ def _lump(
     around = channels * step
     apart = np.arange(1.0, max(n.max(), around) + 1.0)
     phase = apart % around
-    same = np.maximum(1.0 - np.minimum(phase, around - phase) / step, 0.0) if channels > 1 else 1.0 + 0.0 * apart
+    same = (
+        np.maximum(1.0 - np.minimum(phase, around - phase) / step, 0.0) if channels > 1 else 1.0 + 0.0 * apart
+    )
     pairs = np.append(0.0, np.cumsum(np.append(0.0, np.cumsum(same))))
     read = float(p @ (n + 2.0 * pairs[n.astype(int)])) / channels
     kept = min(1.0 - 1.0 / run, NEVER_CUT)

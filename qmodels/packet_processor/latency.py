@@ -94,7 +94,7 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
         stream = followed(c, point)
         mean = np.maximum(poisson, stream.mean)
     elif isinstance(arrivals, OnOff):
-        bursts = burst_waits(c, point)
+        bursts = burst_waits(c, point, arrivals)
         mean = poisson + bursts.mean
     grown = np.divide(mean, poisson, out=np.ones_like(mean), where=poisson > 0)
     fixed = allocation + dequeue + written + returned + (c.lookups * hit)[:, None]
@@ -156,8 +156,7 @@ def _spread_waits(
 
 def waits(c: Columns, point: OperatingPoint) -> dict[str, Waits]:
     """Return what a Poisson packet waits for but its pointer operations and slices, by resource."""
-    light, refresh = point.light(), _refresh_wait(c, point)
-    refreshed = np.clip(c.rows.channels, 1.0, c.channels[:, None]) * refresh[:, None]
+    light = point.light()
     busy = np.clip(light.bank_busy, 1e-12, 1.0)
     fewer = np.minimum(point.conflicts[0] / np.maximum(point.bank_busy, 1e-12), 1.0)
     decay = busy / np.maximum(light.bank_wait, 1e-12)
@@ -172,7 +171,7 @@ def waits(c: Columns, point: OperatingPoint) -> dict[str, Waits]:
         memory.read + slow[1] + _squeeze(c, point.request_gap, light.bus_others),
         memory.table + light.bank_wait,
     )
-    return interpolated(point, light, slopes) | {"refreshes": Waits(refreshed, refreshed, refresh)}
+    return interpolated(point, light, slopes) | {"refreshes": refresh_waits(c, point)}
 
 
 def light_waits(c: Columns, light: OperatingPoint) -> dict[str, Waits]:
@@ -184,7 +183,9 @@ def light_waits(c: Columns, light: OperatingPoint) -> dict[str, Waits]:
     return {
         "request links": Waits(asked[:, None] * every, asked[:, None] * every, asked),
         "response links": Waits(0.0 * held, back[:, None] + held, back + engine.held_up),
-        "dram buses": Waits(light.write_wait[:, None] * every, light.bus_wait[:, None] * every, light.bus_wait),
+        "dram buses": Waits(
+            light.write_wait[:, None] * every, light.bus_wait[:, None] * every, light.bus_wait
+        ),
     }
 
 
@@ -275,14 +276,16 @@ def _queues_variance(point: OperatingPoint) -> FloatArray:
     )
 
 
-def _refresh_wait(c: Columns, point: OperatingPoint) -> FloatArray:
-    r"""Return the mean wait for the refresh of a channel.
+def refresh_waits(c: Columns, point: OperatingPoint) -> Waits:
+    r"""Return the mean waits for refreshes of a channel.
 
     An access finds the channel in its refresh with probability :math:`R/I` and waits for the other
     half of it; the work that has come meanwhile delays those behind, :math:`R^2/(2I(1-\rho))` in all.
     """
     load = np.minimum(point.intensity["dram buses"] / point.available, 1.0)
-    return np.asarray(c.refreshing * c.refresh / 2.0 / (1.0 - load))
+    one = c.refreshing * c.refresh / 2.0 / (1.0 - load)
+    each = np.clip(c.rows.channels, 1.0, c.channels[:, None]) * one[:, None]
+    return Waits(each, each, one)
 
 
 def _allocation(c: Columns, point: OperatingPoint) -> FloatArray:

@@ -16,8 +16,8 @@ from qmodels.packet_processor.memory import uneven_loads
 from qmodels.packet_processor.trials import conflicts
 from qmodels.packet_processor.trials.conflicts import Conflicts
 
-LIGHT = 0.02
-"""Load of the fullest resource at which traffic is light: waits are still in proportion to it."""
+LIGHT = 1e-4
+"""Load of the fullest resource at which traffic is light: waits are in proportion to it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,7 +79,8 @@ class OperatingPoint(Balance):
 
     def light(self) -> OperatingPoint:
         """Return the designs in light traffic, without what trials and conflicts are there."""
-        rate, found, meets = self.rate * (LIGHT / self.load), np.zeros_like(self.found), np.zeros(self.meets.T.shape)
+        rate, found = self.rate * (LIGHT / self.load), np.zeros_like(self.found)
+        meets = np.zeros(self.meets.T.shape)
         m.meet_few(rate, self.z, self.shared, self.met, found, meets)
         return replace(self, rate=rate, found=found, meets=np.ascontiguousarray(meets.T))
 

@@ -19,7 +19,7 @@ from qmodels.packet_processor.energy import energy_per_packet
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import array_fields, field_paths, get_field, replace_paths
-from qmodels.systems.traffic.arrivals import Poisson, modelled
+from qmodels.systems.traffic.arrivals import Recorded
 
 SLACK = 1e-5
 """Relative; of what a solver's iterations leave open, and of rounding."""
@@ -50,7 +50,7 @@ def packet_processor_bounds(spec: PacketProcessor) -> BoxBounds:
     -------
     BoxBounds
         With stages: the waits of Poisson packets; also the way of a lone packet through the banks; and,
-        where packets are followed (arrivals other than Poisson), also their waits.
+        where packets are followed (those of a trace), also their waits.
 
     Raises
     ------
@@ -71,14 +71,14 @@ def packet_processor_bounds(spec: PacketProcessor) -> BoxBounds:
     """
     if isinstance(spec.dram, DramSystem):
         raise ValueError("bounds are of memories without controllers, got a spec with dram=DramSystem")
-    poisson = isinstance(modelled("workload.arrivals", spec.workload.arrivals), Poisson)
+    recorded = isinstance(spec.workload.arrivals, Recorded)
     boxes = _Boxes()
     return BoxBounds(
         derived=DERIVED,
         spans=SPANS,
         early=(CACHE[0], SMALL, *CACHE[2:]),
         idle={name: STORE for name in spec.metric_names.both if name not in LOSSES},
-        stages=tuple(partial(boxes.ends, stage=stage) for stage in range(2 if poisson else 3)),
+        stages=tuple(partial(boxes.ends, stage=stage) for stage in range(3 if recorded else 2)),
         assumes="stable designs; the model's equations solved to a part of 1e-5",
     )
 
@@ -151,7 +151,7 @@ def _work(low: PacketProcessor, high: PacketProcessor, count: int, stage: int) -
     c = _least_lookups(columns(_wide(replace(low, llc=cache), count)), _full(low, CACHE[0], count), several)
     most_small = _full(high, SMALL, count)
     point = least_point(c, several, most_small)
-    least = least_waits(c, point, walk=stage > 0)
+    least = least_waits(c, point, several, walk=stage > 0)
     keeps_up = point.load < 1.0
     if stage == 2:
         alike = keeps_up & (c.small == most_small) & ((_full(low, CACHE[0], count) > 0) == (c.slices > 0))

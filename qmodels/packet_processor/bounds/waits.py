@@ -12,6 +12,7 @@ import numpy.typing as npt
 from qmodels.checks import FloatArray
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.following.waits import PILED_UP, followed
+from qmodels.packet_processor.heavy_traffic import Waits, heavy_buses
 from qmodels.packet_processor.latency import (
     _after_operations,
     _alone,
@@ -19,10 +20,16 @@ from qmodels.packet_processor.latency import (
     _squeeze,
     _table_read,
     hit_time,
-    waits_ahead,
+    light_waits,
+    refresh_waits,
 )
 from qmodels.packet_processor.load import OperatingPoint
 from qmodels.packet_processor.lone_packet import LONGEST_WALK
+from qmodels.packet_processor.meeting import BACKLOG
+from qmodels.packet_processor.ring import HELD_UP, REQUEST_BLOCKED, RESPONSE_BLOCKED
+
+SLACK = 1e-3
+"""Relative; by which waits in light traffic are not in proportion to it."""
 
 
 class Least(NamedTuple):
@@ -34,22 +41,22 @@ class Least(NamedTuple):
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
-def least_waits(c: Columns, point: OperatingPoint, *, walk: bool) -> Least:
+def least_waits(c: Columns, point: OperatingPoint, several: npt.NDArray[np.bool_], *, walk: bool) -> Least:
     """Return the parts of the least latency, see `qmodels.packet_processor.latency.latency`.
 
-    Of several channels that a packet waits for it is one; what others' reads and later writes add to the
-    waits of its writes is left out. ``walk``: whether a lone packet's way through the banks is walked, or
-    taken as if no access found another one.
+    Of several channels that a packet waits for in light traffic it is one; what others' reads and later
+    writes add to the waits of its writes there, and the links' waits in heavy traffic, are left out.
+    ``several``: boxes of several caches, see `qmodels.packet_processor.bounds.operating.least_point`;
+    ``walk``: whether a lone packet's way through the banks is walked, or taken as if no access found another.
     """
-    share, ahead = c.size_share, waits_ahead(c, point)
-    squeeze = _squeeze(c, point.request_gap, point.bus_others)
+    share, alone = c.size_share, _table_read(c, point, -point.bank_wait)
     allocation, dequeue = _operations(c, point)
-    written, returned = _alone(c, point) if walk else _paced(c, point)
-    alone = _table_read(c, point, -point.bank_wait)
+    written, returned = _alone(c, point)[:2] if walk else _paced(c, point)
+    behind = _behind_others(c, point, several)
     waits = (
-        ahead.write @ share,
-        point.bank_wait + (ahead.read + squeeze) @ share,
-        np.where(c.miss_rate > 0, c.miss_rate * (point.bank_wait + ahead.table), 0.0),
+        behind.write @ share,
+        behind.read @ share,
+        np.where(c.miss_rate > 0, c.miss_rate * behind.table, 0.0),
         point.pointer_wait,
         point.pointer_wait,
     )
@@ -58,6 +65,25 @@ def least_waits(c: Columns, point: OperatingPoint, *, walk: bool) -> Least:
         lookup=c.lookups * hit_time(c, point) + np.where(c.miss_rate > 0, c.miss_rate * alone, 0.0),
         waits=np.stack(waits),
     )
+
+
+def _behind_others(c: Columns, point: OperatingPoint, several: npt.NDArray[np.bool_]) -> Waits:
+    """Return the least waits on links, buses and banks."""
+    light = point.light()
+    light.found[np.ix_(several, [REQUEST_BLOCKED, RESPONSE_BLOCKED, HELD_UP])] = 0.0
+    light.meets[BACKLOG, several] = 0.0
+    slopes, refreshed = light_waits(c, light), refresh_waits(c, point)
+    memory = slopes["dram buses"]
+    slopes["dram buses"] = Waits(
+        memory.write,
+        memory.read + light.bank_wait[:, None] + _squeeze(c, point.request_gap, light.bus_others),
+        memory.table + light.bank_wait,
+    )
+    faster, load = (1.0 - SLACK) * point.rate / light.rate, point.loads["dram buses"]
+    found = heavy_buses(c, load).times(np.where(load < 1.0, load**2 / np.maximum(1.0 - load, 1e-300), np.inf))
+    for name, waits in slopes.items():
+        found = found.plus(waits.times(faster * (1.0 - light.loads[name])))
+    return found.plus(refreshed)
 
 
 def _paced(c: Columns, point: OperatingPoint) -> tuple[FloatArray, FloatArray]:

@@ -1,4 +1,4 @@
-"""The packets that a model follows: those of a trace, or a fixed sample of what arrives."""
+"""The packets that a model follows: those of a trace."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
-from qmodels.numerics.tables import distinct
-from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded, modelled
-from qmodels.systems.traffic.sizes import SizeLaw, segment_count
+from qmodels.systems.traffic.arrivals import Recorded
+from qmodels.systems.traffic.sizes import segment_count
 from qmodels.systems.traffic.trace import Trace
 from qmodels.systems.traffic.workload import Workload
 
 LONGEST, PIECES = 48_000, 8
 """Packets of a trace that are followed; of a longer one so many pieces, evenly placed."""
-DRAWN, SEED = 4_000, 11
-"""Packets drawn where there is no trace."""
+SEED = 11
+"""Of what is drawn for each packet of a trace."""
 WINDOWS, ERRORS = 512, 2.0
 """Most windows in which a trace's load is looked at, and the standard errors that it has to exceed 1 by."""
 HOLDS = 5.0
@@ -34,7 +33,6 @@ class Stream:
     drawn: FloatArray  # uniform numbers: engine, egress, whether a lookup misses, its channel, its bank
     hold: FloatArray  # holds [mean hold]
     spread: FloatArray  # exponential numbers of mean 1, for the writes and for the reads
-    recorded: bool  # whether the packets are those of a trace
 
     def measured(self, hold: float) -> Any:
         """Return which packets count, with holds of that mean [mean gaps]: at least the middle half."""
@@ -49,11 +47,11 @@ def overloaded(stream: Stream, load: FloatArray, hold: FloatArray) -> tuple[Floa
 
     Looked at in windows of `HOLDS` mean holds, in which writes have become reads, a hold being given in
     mean gaps; the backlog is the most work that the windows leave undone on the way, as time of the
-    fullest resource [mean gaps]. Both are 0 where packets are drawn.
+    fullest resource [mean gaps].
     """
     part, worst = np.zeros_like(load), np.zeros_like(load)
     end = float(stream.times[-1])
-    for mean in np.unique(hold) if stream.recorded else ():
+    for mean in np.unique(hold):
         count = max(int(end / max(HOLDS * mean, end / WINDOWS)), 1) if end > 0 else 1
         mine = hold == mean
         window = np.minimum((stream.times / max(end, 1e-300) * count).astype(np.int64), count - 1)
@@ -69,21 +67,11 @@ def overloaded(stream: Stream, load: FloatArray, hold: FloatArray) -> tuple[Floa
     return part, np.where(part > 0, worst, 0.0)
 
 
-def streams(workload: Workload, shape: tuple[int, ...]) -> tuple[list[Stream], IntArray]:
-    """Return the streams of a sweep of workloads, and which of them each design has, flat."""
-    arrivals, size = modelled("workload.arrivals", workload.arrivals), int(workload.segment_bytes)
-    count = int(np.prod(shape, dtype=int))
-    if isinstance(arrivals, Recorded):
-        return [_recorded(arrivals.trace, size)], np.zeros(count, dtype=np.int64)
-    if not isinstance(arrivals, OnOff):
-        return [_generated(Poisson(), workload.sizes, size)], np.zeros(count, dtype=np.int64)
-    laws = [np.broadcast_to(v, shape).reshape(-1) for v in (arrivals.on_packets, arrivals.peak_to_mean)]
-    kinds, which = distinct(np.stack(laws))
-    found = [
-        _generated(OnOff(on_packets=float(on), peak_to_mean=float(peak)), workload.sizes, size)
-        for on, peak in kinds.T
-    ]
-    return found, which
+def recorded_stream(workload: Workload) -> Stream:
+    """Return the stream of a workload whose arrivals are a trace."""
+    arrivals = workload.arrivals
+    assert isinstance(arrivals, Recorded)
+    return _recorded(arrivals.trace, int(workload.segment_bytes))
 
 
 @lru_cache(maxsize=16)
@@ -95,18 +83,10 @@ def _recorded(trace: Trace, segment_bytes: int) -> Stream:
         picked = starts[:, None] + np.arange(each)
         gaps = np.diff(times)[picked]
         times, sizes = np.cumsum(gaps.reshape(-1)), sizes[picked.reshape(-1)]
-    return _stream(times, segment_count(sizes, segment_bytes), recorded=True)
+    return _stream(times, segment_count(sizes, segment_bytes))
 
 
-@lru_cache(maxsize=64)
-def _generated(arrivals: Poisson | OnOff, sizes: SizeLaw, segment_bytes: int) -> Stream:
-    rng = np.random.default_rng((SEED, 0))
-    times = np.cumsum(arrivals.gaps(rng, DRAWN))
-    drawn = segment_count(sizes.sample(rng, DRAWN), segment_bytes)
-    return _stream(times * (DRAWN / times[-1]), drawn, recorded=False)
-
-
-def _stream(times: FloatArray, segments: IntArray, *, recorded: bool) -> Stream:
+def _stream(times: FloatArray, segments: IntArray) -> Stream:
     rng = np.random.default_rng((SEED, 1))
     return Stream(
         times=np.asarray(times, dtype=float),
@@ -114,5 +94,4 @@ def _stream(times: FloatArray, segments: IntArray, *, recorded: bool) -> Stream:
         drawn=rng.random((5, times.size)),
         hold=rng.exponential(size=times.size),
         spread=rng.exponential(size=(2, times.size)),
-        recorded=recorded,
     )

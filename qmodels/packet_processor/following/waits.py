@@ -1,4 +1,4 @@
-"""What packets wait for when a stream of them is followed, for every design of a sweep."""
+"""What the packets of a trace wait for when they are followed, for every design of a sweep."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from qmodels.numerics.remember import remembered
 from qmodels.numerics.tables import distinct
 from qmodels.packet_processor.balance import Balance
 from qmodels.packet_processor.design import Columns
-from qmodels.packet_processor.following.stream import Stream, streams
+from qmodels.packet_processor.following.stream import Stream, recorded_stream
 from qmodels.packet_processor.networks.link_shares import Paths, inner_links, paths_of
 
 KINDS = 5
@@ -37,7 +37,7 @@ class Run:
     rank: int  # packets above the 99th percentile
     top: FloatArray  # waits of the slowest packets
     sizes: IntArray  # their segments
-    # Uniform numbers, ascending: the lookup goes to DRAM of a packet whose number is below the part that does.
+    # Uniform numbers, ascending: lookups go to DRAM where the number is below the part of those that do.
     drawn: FloatArray
     place: FloatArray  # where its blocks are, as values of a standard normal law, evenly spread
 
@@ -61,7 +61,7 @@ def run(
     rounding = 16.0 * np.finfo(float).eps * float(stream.times[-1]) / rate
     out[:ALONE][out[:ALONE] < rounding] = 0.0
     mean = out[:ALONE, inside].mean(axis=1)
-    growth = _growth(out.sum(axis=0), stream.times / rate) if stream.recorded else 0.0
+    growth = _growth(out.sum(axis=0), stream.times / rate)
     # Banks that take turns part packets that find the same work: each wait is as many waits for others,
     # exponential with the mean, as make it up on average.
     for k in (WRITE, READ):
@@ -154,9 +154,9 @@ def _normal(number: IntArray) -> FloatArray:
 
 
 def followed(c: Columns, point: Balance) -> Followed:
-    """Follow the stream of every design that keeps up on average; the others have no waits."""
+    """Follow the trace through every design that keeps up on average; the others have no waits."""
     rate, router = point.rate, c.spec.noc.router
-    found, which = streams(c.spec.workload, c.shape)
+    stream = recorded_stream(c.spec.workload)
     paths = paths_of(c.spec.noc.structure)
     # One access, whatever the trials: their share is small, and designs that differ in them share a run.
     allocation = (1.0 + c.enqueue_accesses) * c.pointer_time
@@ -175,7 +175,7 @@ def followed(c: Columns, point: Balance) -> Followed:
             c.dequeue_packet_accesses * c.pointer_time, c.dequeue_accesses * c.pointer_time,
             c.pointer_time, small, ones, piece,
             router.buffer_flits * (point.response.links - 1.0) * c.cycle_time, opening,
-            ones, rate, c.hold, which,
+            ones, rate, c.hold,
         ]
     )  # fmt: skip
     share = np.minimum(c.miss_rate, 1.0)
@@ -192,8 +192,8 @@ def followed(c: Columns, point: Balance) -> Followed:
         here[19] = idle[mine] + node * (c.access + c.burst + 2 * (c.segment_time + c.request_time))[mine]
         keys, at = distinct(here)
         runs = [
-            run(found[int(number)], paths, speed, hold, float(node), tuple(numbers))
-            for *numbers, speed, hold, number in keys.T.tolist()
+            run(stream, paths, speed, hold, float(node), tuple(numbers))
+            for *numbers, speed, hold in keys.T.tolist()
         ]
         mean[:, mine] += weight[mine] * np.array([one.mean for one in runs]).T[:, at]
         growth[mine] += weight[mine] * np.array([one.growth for one in runs])[at]
