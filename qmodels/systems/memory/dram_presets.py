@@ -54,20 +54,30 @@ PRESETS: dict[str, DramPreset] = {
         geometry=DramGeometry(groups=4, banks=4, row_blocks=128),
     ),
     "LPDDR4-2400": DramPreset(
-        source=_FILES.format("LPDDR4_8Gb_x16_2400.ini") + "; a 16-bit channel, bursts of 16 words",
-        timing=DramTiming(
-            clock_ghz=1.2, burst=8, t_rcd=15, cl=17, cwl=14, t_rp=15, t_ras=32, t_rc=47, t_rrd_s=8, t_rrd_l=8,
-            t_faw=32, t_ccd_l=8, t_wtr_s=8, t_wtr_l=16, t_wr=30, t_rtp=12, t_rtrs=1, t_refi=8660, t_rfc=392,
+        source=(
+            "JESD209-4, 8 Gb of a 16-bit channel, bursts of 16 words: tRCD and tRPpb 18 ns, tRAS 42 ns, tRRD 10 "
+            "ns, tFAW 40 ns, tWTR 10 ns, tWR 18 ns, tRTP 7.5 ns, tREFI 3904 ns, tRFCab 280 ns, read latency 24 "
+            "and write latency 12 (set A); the same in JEDEC_512Mbx16_LPDDR4-2666.json of DRAMSys (commit "
+            "2107966). The delay of the data's strobe after the read latency (tDQSCK, 1.5 to 3.5 ns) is left "
+            "out. LPDDR4_8Gb_x16_2400.ini of DRAMsim3 (commit 2981759) has the times of DDR4-2400"
         ),
-        geometry=DramGeometry(groups=2, banks=4, row_blocks=64, block_bytes=32),
+        timing=DramTiming(
+            clock_ghz=1.2, burst=8, t_rcd=22, cl=24, cwl=12, t_rp=22, t_ras=51, t_rc=73, t_rrd_s=12,
+            t_rrd_l=12, t_faw=48, t_ccd_l=8, t_wtr_s=12, t_wtr_l=12, t_wr=22, t_rtp=9, t_rtrs=1, t_refi=4685,
+            t_rfc=336,
+        ),
+        geometry=DramGeometry(groups=1, banks=8, row_blocks=64, block_bytes=32),
     ),
     "HBM2": DramPreset(
-        source=_FILES.format("HBM2_8Gb_x128.ini") + "; bursts of 4 words in 2 cycles",
+        source=(
+            _FILES.format("HBM2_8Gb_x128.ini") + "; legacy mode: a channel of 128 bits, bursts of 4 words in 2 "
+            "cycles, pages of 2 KB (JESD235A; 1 KB, as in that file, is the page of a pseudo channel)"
+        ),
         timing=DramTiming(
             clock_ghz=1.0, burst=2, t_rcd=14, cl=14, cwl=4, t_rp=14, t_ras=34, t_rc=48, t_rrd_s=4, t_rrd_l=6,
             t_faw=30, t_ccd_l=2, t_wtr_s=6, t_wtr_l=8, t_wr=16, t_rtp=6, t_rtrs=1, t_refi=3900, t_rfc=260,
         ),
-        geometry=DramGeometry(channels=8, groups=4, banks=4, row_blocks=16),
+        geometry=DramGeometry(channels=8, groups=4, banks=4, row_blocks=32),
     ),
     "HMC-vaults": DramPreset(
         source=_FILES.format("HMC2_8GB_4Lx16.ini") + "; vaults only: no links, no crossbar",
