@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.composed import solve_system
+from qmodels.composed.errors import MEMORIES
 from qmodels.systems.cache.spec import CacheLevel, CacheSystem
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
@@ -50,7 +51,6 @@ WIDE = ("two flows", "cache", "free list")
 
 SCALE = 0.3
 """Of the services of stations beside a memory, so that it has something to do."""
-PRESETS = ("DDR4-3200", "HBM2")
 NODES = 9
 MOST_JOBS = 256
 """Of a closed flow."""
@@ -154,7 +154,7 @@ def draw(seed: int, source: str, sort: str) -> System:
     place: dict[str, Any] = {}
     at: tuple[int, ...] = ()
     if sort != "stations":
-        preset = str(rng.choice(PRESETS))
+        preset = str(rng.choice(MEMORIES))
         parts["dram"] = dram(preset, channels=int(rng.choice([1, 2, 4])))
         kind = Write if rng.random() < 0.3 else Read
         visits.insert(int(rng.integers(len(visits) + 1)), kind("dram", blocks=int(rng.choice([1, 1, 2, 4]))))

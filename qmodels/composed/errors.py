@@ -10,6 +10,7 @@ from qmodels.systems.composed.parts import ServingPart
 from qmodels.systems.composed.steps import all_steps
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.banked_channels import BankedChannels
+from qmodels.systems.memory.dram_presets import PRESETS
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.packets.free_list import FreeList
@@ -20,6 +21,8 @@ ERRORS = ErrorMap(Path(__file__).with_name("error_map.csv"))
 UNMEASURED = (BankedChannels, ServingPart)
 FEW = ("several flows", "caches", "free lists")
 """What was measured on a few systems with one of them each."""
+MEMORIES = ("DDR4-3200", "HBM2")
+"""Presets of the memories in what was measured."""
 LOADS = ((0.0, 0.4), (0.4, 0.6), (0.6, 0.78), (0.78, 0.95))
 """Loads of the fullest resource, above the first and up to the second, of the regions."""
 
@@ -81,6 +84,9 @@ def error_doubts(system: System, load: float, *, exact: bool) -> tuple[str, ...]
         doubts.append(f"{' and '.join(beside)}: the error was measured {alone}")
     if any(isinstance(part, UNMEASURED) for part in system.parts.values()):
         doubts.append("banked channels or parts of others: the error was measured without")
+    memories = [part.timing for part in system.parts.values() if isinstance(part, DramSystem)]
+    if any(timing not in [PRESETS[name].timing for name in MEMORIES] for timing in memories):
+        doubts.append(f"a memory other than {' and '.join(MEMORIES)}: the error was measured with these")
     if any(flow.loses for flow in system.flows):
         doubts.append("a window that loses jobs: the error was measured without")
     if system.turning:

@@ -16,6 +16,7 @@ MAPS = {
     "Networks-on-chip: all metrics": "noc/metric_error_map.csv",
     "Message programs": "noc/message_error_map.csv",
     "DRAM: random reads": "memory/dram/random_error_map.csv",
+    "DRAM: presets": "memory/dram/preset_error_map.csv",
     "DRAM: patterns and schedulers": "memory/dram/pattern_error_map.csv",
     "Caches": "llc/cache_error_map.csv",
     "LLC processors": "llc/processor_error_map.csv",

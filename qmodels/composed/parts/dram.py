@@ -242,10 +242,10 @@ def _waits(spec: DramSystem, offered: Offered, streams: tuple[Stream, ...]) -> t
         return mixed, (*doubts, MIXED)
     alone = replace(spec, traffic=traffic)
     mixed = pure_waits(alone, sum(k.rate for k in kinds))
-    known, _ = measured_error(alone, mixed.load)
+    _, good, _ = measured_error(alone, mixed.load)
     if len({(k.blocks, k.follows) for k in kinds}) > 1:
         doubts.append(IN_ORDER)
-    elif not known:
+    elif not good:
         doubts.append(UNMEASURED)
     return mixed, tuple(doubts)
 

@@ -24,11 +24,16 @@ from qmodels.systems.memory.dram_traffic import (
 
 RANDOM = ErrorMap(Path(__file__).with_name("random_error_map.csv"))
 PATTERNS = ErrorMap(Path(__file__).with_name("pattern_error_map.csv"))
+PRESET = ErrorMap(Path(__file__).with_name("preset_error_map.csv"))
 KINDS = ("random", "packets", "spread packets", "stream", "trace")
 SYSTEMS = 10
 """Systems drawn for each region of `PATTERNS`; it has fewer where some are overloaded in the simulation."""
-MOST_WAIT, MOST_CONFLICTS = 5.0, 2.0
-"""Largest error of the mean wait, in %, and of the conflicts, in points, of what counts as validated."""
+MOST_WAIT, MOST_CONFLICTS, MOST_LATENCY = 5.0, 2.0, 10.0
+"""Largest error of the mean wait, in %, of the conflicts, in points, and, of presets, of the mean latencies,
+in %, of what counts as validated."""
+MOST_HITS = 0.5
+WRITES = (0.2, 0.5)
+"""Row hits at most, and writes at least and at most, of random accesses that `PRESET` was measured on."""
 _ROUNDING = 1e-9
 
 
@@ -66,6 +71,30 @@ def _only_banks(t: DramTiming) -> bool:
     return t == abstract(burst=t.burst, bank_busy=t.t_rc, latency=t.cl, clock_ghz=t.clock_ghz)
 
 
+def preset_region(spec: DramSystem) -> str:
+    """Return the region of `PRESET` in which a system lies, empty for none: preset, reads alone or not."""
+    traffic, usual = spec.traffic, DramSystem(timing=spec.timing)
+    names = ("row_hit_cap", "write_high", "write_low")[: 3 if traffic.write_fraction else 1]
+    like = (
+        isinstance(traffic, RandomBlocks)
+        and traffic.row_hit_probability <= MOST_HITS
+        and spec.scheduler != "in-order"
+        and spec.geometry.ranks == 1
+        and all(getattr(spec, name) == getattr(usual, name) for name in names)
+    )
+    some = WRITES[0] <= traffic.write_fraction <= WRITES[1]
+    if not like or not (some or traffic.write_fraction == 0):
+        return ""
+    banks = spec.geometry.groups, spec.geometry.banks
+    found = (
+        name
+        for name, preset in PRESETS.items()
+        if spec.timing == preset.timing and banks == (preset.geometry.groups, preset.geometry.banks)
+    )
+    name = next(found, "")
+    return name and f"{name}, {'reads and writes' if some else 'reads'}"
+
+
 def _drawn(spec: DramSystem) -> bool:
     """Return whether a system is one of those that `PATTERNS` was measured on a sample of."""
     t, g, plan, traffic = spec.timing, spec.geometry, spec.address_map, spec.traffic
@@ -90,13 +119,14 @@ def _drawn(spec: DramSystem) -> bool:
     )
 
 
-def measured_error(spec: DramSystem, load: Any) -> tuple[Any, dict[str, MeasuredError]]:
-    """Return whether loads are in the measured range, and the errors at the nearest above, by metric.
+def measured_error(spec: DramSystem, load: Any) -> tuple[Any, Any, dict[str, MeasuredError]]:
+    """Return whether loads were measured, and found good, and the errors at the nearest above, by metric.
 
     Measured are random reads of DDR4-3200, its row hits not counted, with closed and open pages, one and
-    two ranks, with and without refresh, oldest ready first or row hits first. Of other random reads, packets
-    and streams a sample was measured; its loads count as in the range where all of it was within `MOST_WAIT`
-    and `MOST_CONFLICTS` and none was overloaded in the simulation.
+    two ranks, with and without refresh, oldest ready first or row hits first. So are random accesses of all
+    presets, reads alone and with writes; they count as good where all mean latencies were within
+    `MOST_LATENCY`. Of other random reads, packets and streams a sample was measured; its loads count as good
+    where all of it was within `MOST_WAIT` and `MOST_CONFLICTS` and none was overloaded in the simulation.
     """
     load = np.asarray(load, dtype=float)
     below = np.maximum(load - _ROUNDING, 0.0)
@@ -111,15 +141,23 @@ def measured_error(spec: DramSystem, load: Any) -> tuple[Any, dict[str, Measured
     )
     errors = RANDOM.at(region=random_region(spec), load=below) if like else {}
     if errors:
-        return errors["read_latency"].known, errors
+        known = errors["read_latency"].known
+        return known, known, errors
+    region = preset_region(spec)
+    errors = PRESET.at(region=region, load=below) if region else {}
+    if errors:
+        known = errors["read_latency"].known
+        means = [error.largest for name, error in errors.items() if name.endswith("latency")]
+        return known, known & (np.max(means, axis=0) <= MOST_LATENCY), errors
     scheduler = "in-order" if spec.scheduler == "in-order" else "ready"
     region = f"{scheduler}, {kind_of(spec.traffic)}, {refreshing(t.t_rfc > 0)}"
     errors = PATTERNS.at(region=region, load=below) if _drawn(spec) else {}
     if not errors:
-        return np.zeros(load.shape, dtype=bool), {}
-    inside = (
+        none = np.zeros(load.shape, dtype=bool)
+        return none, none, {}
+    good = (
         (errors.pop("wait").largest <= MOST_WAIT)
         & (errors["read_conflict_probability"].largest <= MOST_CONFLICTS)
         & (errors["read_latency"].designs == SYSTEMS)
     )
-    return inside, errors
+    return errors["read_latency"].known, good, errors
