@@ -179,10 +179,9 @@ def mending(question: Question, evaluate: Evaluate, traffic: str | None) -> tupl
     """
     decision = question.decision
     changes = []
-    for limit, excluded in question.excluded_alone():
+    for limit, excluded, bounds in question.excluded_alone():
         if excluded.size:
-            row = int(excluded[0])
-            to = float(decision.table[limit.metric][row])
+            row, to = int(excluded[0]), float(bounds[0])
             changes.append(Change(what="limit", name=limit.metric, before=limit.bound, after=to, row=row))
     rows = question.nearly(CANDIDATES)
     if traffic is not None and traffic not in decision.model.space.paths.values():

@@ -11,7 +11,8 @@ import numpy as np
 from optimize.checks import Range, size_of
 from optimize.decisions.decision import Decision
 from optimize.search.feasibility import misses, nearest_miss, objective_values
-from optimize.search.pareto import IntArray, as_costs, knee_index, nondominated
+from optimize.search.pareto import FloatArray, IntArray, as_costs, knee_index, nondominated
+from optimize.spaces.numbering import Columns
 from optimize.spaces.stability import LOAD, RESOURCE, STABLE, saturated
 
 TRIED = 64
@@ -242,8 +243,7 @@ class Question:
     def relaxations(self) -> tuple[Relaxation, ...]:
         """Return for each limit the least change after which another design is chosen, the least first."""
         found = []
-        for limit, rows in self.excluded_alone():
-            values = self.decision.table[limit.metric][rows]
+        for limit, rows, values in self.excluded_alone():
             # Designs of one value come in together.
             for count in 1 + np.flatnonzero(np.append(np.diff(values) != 0, True))[:TRIED]:
                 row = self._chosen_of(rows[:count])
@@ -253,10 +253,19 @@ class Question:
                     break
         return tuple(sorted(found, key=lambda one: one.change))
 
-    def excluded_alone(self) -> Iterator[tuple[Limit, IntArray]]:
-        """Yield each limit and the rows that it alone excludes, the nearest first."""
+    def excluded_alone(self) -> Iterator[tuple[Limit, IntArray, FloatArray]]:
+        """Yield each limit, the rows that it alone excludes, the nearest first, and where it would admit each.
+
+        A simulated design is admitted with its whole interval.
+        """
         table, row = self.decision.table, self.decision.chosen or 0
-        missed = misses(table, self.subject_to)
+        ends = {"<=": self._simulated("high"), ">=": self._simulated("low")}
+        missed = {
+            key: miss
+            for sign in ends
+            for key, miss in misses(ends[sign], self.subject_to).items()
+            if key[1] == sign
+        }
         costs = as_costs(
             objective_values(table, self.decision.model.objectives), self.decision.model.maximized
         )
@@ -265,7 +274,17 @@ class Question:
             key = limit.metric, limit.sign, limit.bound
             others = np.all([good, *(miss == 0 for name, miss in missed.items() if name != key)], axis=0)
             rows = np.flatnonzero(others & (missed[key] > 0) & np.isfinite(missed[key]))
-            yield limit, rows[np.argsort(missed[key][rows], kind="stable")]
+            rows = rows[np.argsort(missed[key][rows], kind="stable")]
+            yield limit, rows, ends[limit.sign][limit.metric][rows].astype(float)
+
+    def _simulated(self, end: str) -> Columns:
+        """Return the table with the limited metrics of simulated designs at an end of their intervals."""
+        table, rows = dict(self.decision.table), self.decision.simulated
+        for name in self.subject_to:
+            if name in self.decision.corrected:
+                table[name] = table[name].copy()
+                table[name][rows] = table[f"{name}_{end}"][rows]
+        return table
 
     def _chosen_of(self, rows: IntArray) -> int | None:
         """Return which of some rows would be chosen if all were feasible; None if it is none of them."""

@@ -9,6 +9,7 @@ import select
 import shutil
 import subprocess
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,9 +17,12 @@ import pytest
 from cases.cli.main import main
 from cases.study.check import Runs
 from cases.study.files import save_study
-from cases.study.packet_processor import default_processor
+from cases.study.packet_processor import DATA, default_processor
 from cases.study.run import STORE, explore_case
 from qmodels.systems.spec.fields import replace_fields
+from qmodels.systems.traffic.arrivals import Recorded
+from qmodels.systems.traffic.sizes import imix
+from qmodels.systems.traffic.trace import read_trace
 
 FEW = {"interleaving_step": [1, 8], "channels": [2, 4], "alloc_trial_count": [1, 3], "link_width": [8, 16]}
 """Choices that leave 2 x 2 x 2 x 2 x 5 designs."""
@@ -205,9 +209,14 @@ def few(workload):
 
 
 @pytest.fixture(scope="session")
-def small_specs():
-    """Both bundled workloads, each with 80 designs."""
-    return {name: few(name) for name in ("large-packets", "small-packets")}
+def small_specs(tmp_path_factory):
+    """Both bundled workloads, each with 80 designs; a part of the trace, which is simulated whole."""
+    part = tmp_path_factory.mktemp("trace") / "small-packets.csv"
+    part.write_text("".join((DATA / part.name).read_text().splitlines(keepends=True)[:1501]))
+    specs = {name: few(name) for name in ("large-packets", "small-packets")}
+    recorded = {"arrivals": Recorded(trace=read_trace(part)), "sizes": imix()}
+    workload = replace(specs["small-packets"].workload, **recorded)
+    return specs | {"small-packets": replace(specs["small-packets"], workload=workload)}
 
 
 @pytest.fixture(scope="session")

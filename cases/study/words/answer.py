@@ -123,7 +123,10 @@ class Words(Phrases):
             return Claim("better", f"There is no design {one}.", {"design": None, "count": 0})
         to, rows = failing
         count = len(rows)
-        many = f"None of {count} designs {that} is an answer" if count > 1 else f"The only design {one} fails"
+        sure = "surely " * any(limit.unsure for limit in to.missed)
+        many = f"The only design {one} fails"
+        if count > 1:
+            many = f"None of {count} designs {that} is {sure}an answer"
         change = self.change(to, question.main)
         text = f"{many}{self._known(rows) * (count > 1)}: {self.as_changed(to)} with {change} comes nearest, "
         text += f"but {self.fails(to)} ({self.how(to.row)})."

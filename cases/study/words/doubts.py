@@ -31,7 +31,10 @@ def sweep_doubts(answer: Any) -> Section | None:
 
 @lru_cache(maxsize=16)
 def front_doubts(decision: Decision) -> tuple[str, ...]:
-    """Return the doubts of the model about the front of a decision; of any other kind, about its choice."""
+    """Return the doubts of the model about the front of a decision; of any other kind, about its choice.
+
+    Directions along fields that do not vary there, or of metrics that are not asked for, are left out.
+    """
     from qmodels import solve
 
     space, rows = decision.model.space, decision.front
@@ -44,7 +47,17 @@ def front_doubts(decision: Decision) -> tuple[str, ...]:
     counts: Counter[str] = Counter()
     for spec in specs:
         counts.update(_counts(solve(spec)))
-    return tuple(doubt_lines(counts, len(rows), "designs of the front"))
+    asked = {words: count for words, count in counts.items() if _concerns(words, decision)}
+    return tuple(doubt_lines(asked, len(rows), "designs of the front"))
+
+
+def _concerns(words: str, decision: Decision) -> bool:
+    """Return whether a doubt concerns what is asked: a direction if its metric is and its field varies."""
+    model = decision.model
+    metric, along, field = words.partition(" along ")
+    varied = {name.rpartition(".")[2] for name, choices in model.space.choices.items() if len(choices) > 1}
+    asked = {*model.objectives, *model.subject_to}
+    return not along or (metric in asked and field.partition(" ")[0] in varied)
 
 
 def _counts(answer: Any) -> dict[str, int]:

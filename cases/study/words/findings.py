@@ -136,7 +136,8 @@ def trust(decision: Decision) -> Section:
         )
         lines[-1] += " it that a simulation would put on it is missed"
     lines += model.hole_lines
-    lines += [f"the model doubts its numbers: {words}" for words in front_doubts(decision)]
+    doubts = front_doubts(decision)
+    lines += [f"the model doubts its numbers: {'; '.join(doubts)}"] if doubts else []
     if not len(rows):
         stated = ": ± is the error that the model states of itself" if decision.corrected else ""
         lines.append(f"no design was simulated{stated}")

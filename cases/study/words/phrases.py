@@ -89,12 +89,12 @@ class Phrases:
 
     def _miss(self, limit: Limit) -> str:
         """Return by how much a limit is missed, or that it may be."""
-        what = f"its {words(limit.metric)}"
-        if limit.missed:
-            return f"{what} is {self.quantity(limit.metric, limit.best)}, {off(limit)} the limit"
-        worst = limit.high if limit.sign == "<=" else limit.low
-        end = "up" if limit.sign == "<=" else "down"
-        return f"{what} may be {end} to {self.quantity(limit.metric, worst)}, beyond the limit"
+        if limit.unsure:
+            what = self.measured(limit.metric, (limit.low, limit.best, limit.high))
+            return f"its {what} is not surely within the limit"
+        return (
+            f"its {words(limit.metric)} is {self.quantity(limit.metric, limit.best)}, {off(limit)} the limit"
+        )
 
     def that(self, metric: str, verb: str = "are") -> str:
         """Return how designs are that are better in a metric, or how one "is"."""
