@@ -3,9 +3,9 @@ r"""Waits that bursts of on-off traffic add.
 A resource gets a packet's work twice, to store it and to read it: with the bursts, and a random hold later
 without them. That is a two-state Markov-modulated Poisson process with rates :math:`\lambda (1 + P)` and
 :math:`\lambda` in front of a server with general service, whose mean work is known exactly (Heffes and
-Lucantoni, "A Markov modulated characterization of packetized voice and data traffic", IEEE JSAC 4, 1986). What
-it has beyond that of Poisson arrivals is what bursts add. Over times longer than the hold a burst's reads are as
-bursty as its writes; that is waited for once along the path, where it takes longest.
+Lucantoni, "A Markov modulated characterization of packetized voice and data traffic", IEEE JSAC 4, 1986).
+What it has beyond that of Poisson arrivals is what bursts add. Over times longer than the hold the reads of a
+burst are as bursty as its writes; that is waited for once along the path, where it takes longest.
 """
 
 from __future__ import annotations

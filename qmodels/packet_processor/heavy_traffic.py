@@ -32,7 +32,7 @@ NEVER_CUT = 1.0 - 1e-7
 
 
 class Waits(NamedTuple):
-    """What a packet waits for at one resource. [ns]"""
+    """Waits of a packet at one resource, in ns."""
 
     write: FloatArray  # (designs, sizes)
     read: FloatArray  # (designs, sizes)
@@ -174,9 +174,9 @@ def _lump(
     around = channels * step
     apart = np.arange(1.0, max(n.max(), around) + 1.0)
     phase = apart % around
-    same = (
-        np.maximum(1.0 - np.minimum(phase, around - phase) / step, 0.0) if channels > 1 else 1.0 + 0.0 * apart
-    )
+    same = np.maximum(1.0 - np.minimum(phase, around - phase) / step, 0.0)
+    if channels == 1:
+        same = np.ones_like(apart)
     pairs = np.append(0.0, np.cumsum(np.append(0.0, np.cumsum(same))))
     read = float(p @ (n + 2.0 * pairs[n.astype(int)])) / channels
     kept = min(1.0 - 1.0 / run, NEVER_CUT)

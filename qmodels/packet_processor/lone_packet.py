@@ -29,7 +29,7 @@ for _formula in (bank_of, channel_of, index_in_bank, index_in_channel):
 
 
 def walks(z: FloatArray, *, count: int, open_page: bool) -> FloatArray:
-    """Return when the first 1, 2, ... accesses of packets are done, and how that varies with their placements.
+    """Return when the first 1, 2, ... accesses of packets are done, and how that varies with their place.
 
     Each packet is put on ``PLACEMENTS`` fixed, evenly spread places of the address space, its run cut as
     often as the free list's runs are.

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import qmodels as qm
+from qmodels import traffic
 from qmodels.noc import fixed_point, interleaved
 from qmodels.numerics import kernels
 from qmodels.packet_processor import balance, lone_packet, meeting
@@ -95,6 +96,9 @@ def test_packets_followed_wait_the_same(monkeypatch):
     run.cache_clear()
     kernel, calls = recorded(recursion, "follow", monkeypatch)
     spec = qm.PacketProcessor()
+    packets = spec.workload.packets(np.random.default_rng(1), 2_000)
+    trace = traffic.Trace(times_ns=packets.times_ns, bytes=packets.bytes, source="test")
+    spec = replace(spec, workload=qm.Workload.from_trace(trace, offered_gbps=40.0))
     for channels, load in ((2, 0.3), (4, 0.9)):
         dram, workload = replace(spec.dram, channels=channels), replace(spec.workload, load_factor=load)
         assert qm.solve(replace(spec, dram=dram, workload=workload)).packet_latency_p99 > 0
@@ -104,7 +108,13 @@ def test_packets_followed_wait_the_same(monkeypatch):
 
 @pytest.mark.parametrize("policy", ["open", "closed"])
 def test_packet_processors_are_the_same(policy, monkeypatch):
-    pairs = (balance, "settle"), (meeting, "meet"), (lone_packet, "walk_all"), (operating, "least")
+    pairs = (
+        (balance, "settle"),
+        (meeting, "meet"),
+        (meeting, "meet_few"),
+        (lone_packet, "walk_all"),
+        (operating, "least"),
+    )
     recordings = [recorded(module, name, monkeypatch) for module, name in pairs]
     spec = qm.PacketProcessor()
     dram = replace(spec.dram, page_policy=policy, channels=np.array([1, 4, 8]), interleaving_step=4)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 import qmodels as qm
+from qmodels import traffic
 from qmodels.numerics.remember import remembered
 from qmodels.packet_processor.following.waits import run
 
@@ -30,6 +31,9 @@ def test_followed_packets_of_many_designs_do_not_pile_up(monkeypatch) -> None:
     run.cache_clear()
     monkeypatch.setattr(run, "most", 200_000)
     spec = qm.PacketProcessor()
+    packets = spec.workload.packets(np.random.default_rng(1), 3_000)
+    trace = traffic.Trace(times_ns=packets.times_ns, bytes=packets.bytes, source="test")
+    spec = replace(spec, workload=qm.Workload.from_trace(trace))
     load = replace(spec.workload, offered_gbps=np.linspace(1.0, 60.0, 16))
     tail = qm.solve(replace(spec, workload=load)).packet_latency_p99
     assert run.bytes <= 200_000 and 1 < len(run.kept) < 16

@@ -153,20 +153,18 @@ def test_what_a_trace_offers_is_compared_with_what_is_carried_window_by_window()
     """Half of the time three quarters of the packets: at a load of 0.8 it offers 1.2, then 0.4."""
     times = np.concatenate([np.linspace(0.0, 10_000.0, 15_000, endpoint=False), np.linspace(1e4, 2e4, 5_000)])
     one = np.ones(times.size)
-    trace = Stream(times=times, segments=one.astype(np.int64), drawn=one, hold=one, spread=one, recorded=True)
+    trace = Stream(times=times, segments=one.astype(np.int64), drawn=one, hold=one, spread=one)
     loads, hold = np.array([0.8, 0.6, 0.8]), np.array([100.0, 100.0, 2e4])
     part, backlog = overloaded(trace, loads, hold)
     # 40 windows of five holds: 500 packets each, 0.2 more work than time for half of them; one of 20,000.
     assert part.tolist() == [0.5, 0.0, 0.0]
     assert_allclose(backlog, [0.2 * 10_000.0, 0.0, 0.0], rtol=0.01)
     assert 20_000 / (HOLDS * 100.0) == 40 and ERRORS / np.sqrt(500) < 0.2
-    drawn = Stream(times=times, segments=trace.segments, drawn=one, hold=one, spread=one, recorded=False)
-    assert not np.any(overloaded(drawn, loads, hold))
 
 
 def test_holds_at_the_ends_are_not_measured() -> None:
     one = np.ones(101)
-    found = Stream(times=np.arange(101.0), segments=one, drawn=one, hold=one, spread=one, recorded=True)
+    found = Stream(times=np.arange(101.0), segments=one, drawn=one, hold=one, spread=one)
     assert np.flatnonzero(found.measured(2.0))[[0, -1]].tolist() == [10, 90]
     assert np.flatnonzero(found.measured(1e9))[[0, -1]].tolist() == [25, 75]
 

@@ -7,17 +7,16 @@ import pickle
 import pytest
 
 import qmodels as qm
-from qmodels.packet_processor.following import waits
+from qmodels.packet_processor import latency
 from qmodels.packet_processor.result import Later
-from qmodels.systems.spec.fields import replace_fields
 
 
-def test_packets_are_followed_only_when_the_tail_is_read(monkeypatch):
-    run, runs = waits.run, []
-    monkeypatch.setattr(waits, "run", lambda *key: runs.append(key) or run(*key))
-    answer = qm.solve(replace_fields(qm.PacketProcessor(), {"load_factor": 0.987}))
-    assert answer.packet_latency > 0 and not runs
-    assert answer.packet_latency_p99 > answer.packet_latency and runs
+def test_quantiles_are_looked_for_only_when_they_are_read(monkeypatch):
+    quantile, asked = latency.wait_quantile, []
+    monkeypatch.setattr(latency, "wait_quantile", lambda **given: asked.append(given) or quantile(**given))
+    answer = qm.solve(qm.PacketProcessor())
+    assert answer.packet_latency > 0 and not asked
+    assert answer.packet_latency_p99 > answer.packet_latency and asked
     assert pickle.loads(pickle.dumps(answer)).metrics == dict(answer.metrics)
     assert list(answer.metrics) == list(qm.PacketProcessor.metric_names.both)
 
