@@ -10,7 +10,8 @@ from qmodels.packet_processor.burstiness import Burstiness
 from qmodels.packet_processor.controllers.errors import behind_controllers
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.error_map import ERRORS, wrong_directions
-from qmodels.packet_processor.following.stream import overloaded, recorded_stream
+from qmodels.packet_processor.following.recording import rotation_of
+from qmodels.packet_processor.following.stream import overloaded
 from qmodels.systems.traffic.arrivals import Recorded
 
 VALIDATED_LOAD = 0.8
@@ -60,21 +61,22 @@ def doubts(c: Columns, point: Balance, bursts: Burstiness) -> dict[str, npt.NDAr
             bursts.outlasting > VALIDATED_OUTLASTING
         ),
     }
-    return {words: mask for words, mask in found.items() if mask.any()}
+    return {words: mask for words, mask in found.items() if words and mask.any()}
 
 
 def _overloaded(c: Columns, point: Balance) -> dict[str, npt.NDArray[np.bool_]]:
     """Return the designs that stretches of a trace overload, and in words how far at most."""
     if not isinstance(c.spec.workload.arrivals, Recorded):
         return {}
-    part, backlog = overloaded(recorded_stream(c.spec.workload), point.load, c.hold * point.rate)
+    stream = rotation_of(c.spec.workload)
+    part, backlog = overloaded(stream, point.load, c.hold * point.rate)
     worst = int(np.argmax(part * (point.load < 1.0)))
     name = max(point.loads, key=lambda group: float(point.loads[group][worst]))
     words = (
         f"stretches of the trace, up to {part[worst]:.0%} of its time, offer more than the {name} carry: "
         f"a backlog of up to {backlog[worst] / point.rate[worst] / 1000.0:.3g} us"
     )
-    return {words: part > 0}
+    return {words: part > 0, stream.doubt: np.ones_like(part, dtype=bool)}
 
 
 def _of_banks(c: Columns, point: Balance) -> dict[str, npt.NDArray[np.bool_]]:

@@ -11,7 +11,7 @@ from qmodels.numerics.remember import remembered
 from qmodels.numerics.tables import distinct
 from qmodels.packet_processor.balance import Balance
 from qmodels.packet_processor.design import Columns
-from qmodels.packet_processor.following.stream import Stream, recorded_stream
+from qmodels.packet_processor.following.recording import Rotation, replayed, rotation_of
 from qmodels.packet_processor.networks.link_shares import Paths, inner_links, paths_of
 
 KINDS = 5
@@ -31,37 +31,41 @@ class Run:
     """One stream followed through one design."""
 
     mean: FloatArray  # mean of each wait [ns]
-    # Packets by which the number in the system grew from the second fifth of a trace to its last one, for
-    # each that arrived between.
-    growth: float
+    growth: float  # packets by which the number in the system grew in a rotation, for each that arrived
     rank: int  # packets above the 99th percentile
     top: FloatArray  # waits of the slowest packets
     sizes: IntArray  # their segments
     # Uniform numbers, ascending: lookups go to DRAM where the number is below the part of those that do.
     drawn: FloatArray
     place: FloatArray  # where its blocks are, as values of a standard normal law, evenly spread
+    weight: FloatArray | None  # packets that each of them stands for; None if each is itself
 
 
 @remembered(MEMORY, lambda one: one.mean.nbytes + one.top.nbytes + 3 * one.sizes.nbytes)
 def run(
-    stream: Stream, paths: Paths, rate: float, hold: float, miss: float, numbers: tuple[float, ...]
+    rotation: Rotation, paths: Paths, rate: float, hold: float, miss: float, numbers: tuple[float, ...]
 ) -> Run:
-    """Follow a stream at a packet rate, with holds of that mean; the numbers are those of `recursion`."""
-    from qmodels.packet_processor.following.recursion import ALONE, LOOKUP, READ, WRITE, follow
+    """Follow a rotation at a packet rate, with holds of that mean; the numbers are those of `recursion`."""
+    from qmodels.packet_processor.following.recursion import ALONE, DRAIN, LOOKUP, READ, WRITE, follow
 
+    stream = replayed(rotation, hold * rate)
     z, count = np.array(numbers), stream.times.size
     engine, egress, missed, channel, bank = stream.drawn
     places = np.stack([engine * z[1], egress * z[1], channel * z[0], bank * z[3]]).astype(np.int64)
     asks = missed < miss
     places[2, ~asks] = -1
     out = np.zeros((KINDS + 1, count))
-    inside = np.flatnonzero(stream.measured(hold * rate))
+    inside = np.arange(stream.lead, count)
     inner = inner_links(paths.noc, int(z[0]))
     follow(z, stream.times / rate, stream.segments, stream.hold * hold, places, inner, out)
     rounding = 16.0 * np.finfo(float).eps * float(stream.times[-1]) / rate
     out[:ALONE][out[:ALONE] < rounding] = 0.0
-    mean = out[:ALONE, inside].mean(axis=1)
-    growth = _growth(out.sum(axis=0), stream.times / rate)
+    growth = _growth(out.sum(axis=0), stream.times / rate, stream.lead)
+    late, doubles = stream.late(hold * rate)
+    for kind in (READ, DRAIN):
+        out[kind, late] = out[kind, doubles]
+    weight = None if stream.weight is None else stream.weight[inside]
+    mean = np.average(out[:ALONE, inside], axis=1, weights=weight)
     # Banks that take turns part packets that find the same work: each wait is as many waits for others,
     # exponential with the mean, as make it up on average.
     for k in (WRITE, READ):
@@ -69,29 +73,35 @@ def run(
         out[k] = np.maximum(out[k] + apart * (stream.spread[k] - 1.0), 0.0)
     latency = out.sum(axis=0) + asks * z[LOOKUP]
     slow = max(int(TOP * inside.size), min(inside.size, 200))
-    at = inside[np.argpartition(latency[inside], inside.size - slow)[inside.size - slow :]]
-    at = at[np.argsort(missed[at], kind="stable")]
+    total = float(inside.size if weight is None else weight.sum())
+    if weight is None:
+        at = np.argpartition(latency[inside], inside.size - slow)[inside.size - slow :]
+    else:
+        at = np.argsort(latency[inside])[::-1]
+        at = at[: max(int(np.searchsorted(np.cumsum(weight[at]), TOP * total)), slow)]
+    at = at[np.argsort(missed[inside[at]], kind="stable")]
+    weight, at = None if weight is None else weight[at], inside[at]
     return Run(
         mean=mean,
         growth=growth,
-        rank=int((1.0 - LEVEL) * inside.size),
+        rank=int((1.0 - LEVEL) * total),
         top=out[:ALONE, at],
         sizes=stream.segments[at],
         drawn=missed[at],
         place=_normal(at),
+        weight=weight,
     )
 
 
-def _growth(latency: FloatArray, arrive: FloatArray) -> float:
-    """Return the growth of the number in the system by Little's law over two fifths of the packets."""
-    fifth = latency.size // 5
-    if fifth < 2:
-        return 0.0
-    early, late = (
-        latency[part].sum() / max(float(np.ptp(arrive[part])), 1e-9)
-        for part in (slice(fifth, 2 * fifth), slice(-fifth, None))
-    )
-    return float(late - early) / (0.6 * latency.size)
+def _growth(latency: FloatArray, arrive: FloatArray, lead: int) -> float:
+    """Return the growth of the number in the system, by Little's law, over rotations and for each packet.
+
+    From the later half of the lead-in to the end of the last rotation, whose packets are the same.
+    """
+    some = lead // 2
+    parts = slice(lead - some, lead), slice(latency.size - some, None)
+    early, late = (latency[p].sum() / max(float(np.ptp(arrive[p])), 1e-9) if some > 1 else 0.0 for p in parts)
+    return float(late - early) / (latency.size - lead)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -128,18 +138,28 @@ class Followed:
         """
         rank = max((one.rank for one, _, _ in self.shares), default=0)
         slowest = np.full((2, len(missed), rank + 1), -np.inf)
+        counted = np.ones(slowest.shape)
         of_sizes = np.concatenate([factor.T, fixed, varies], axis=1)
         for one, designs, asks in self.shares:
             size = (segments[:, None] == one.sizes).astype(float)
             parts = np.concatenate([one.top, size, size * one.place])
             below = np.searchsorted(one.drawn, self.misses[designs])
             for ask in np.unique(below):
-                mine = designs[below == ask]
-                latency = of_sizes[mine] @ (parts[:, :ask] if asks else parts[:, ask:])
+                mine, some = designs[below == ask], slice(ask) if asks else slice(ask, None)
+                latency = of_sizes[mine] @ parts[:, some]
                 few = min(rank + 1, latency.shape[1])
-                top = np.partition(latency, latency.shape[1] - few, axis=1)[:, -few:] if few else latency
-                slowest[int(asks), mine, :few] = top + asks * missed[mine][:, None]
-        return np.partition(np.concatenate([*slowest], axis=1), rank + 1, axis=1)[:, rank + 1]
+                if few == 0:
+                    continue
+                at = np.argpartition(latency, latency.shape[1] - few, axis=1)[:, -few:]
+                slowest[int(asks), mine, :few] = (
+                    np.take_along_axis(latency, at, 1) + asks * missed[mine][:, None]
+                )
+                if one.weight is not None:
+                    counted[int(asks), mine, :few] = one.weight[some][at]
+        both, weight = np.concatenate([*slowest], axis=1), np.concatenate([*counted], axis=1)
+        order = np.argsort(-both, axis=1)
+        place = (np.cumsum(np.take_along_axis(weight, order, 1), axis=1) <= rank).sum(axis=1)
+        return np.asarray(np.take_along_axis(both, np.take_along_axis(order, place[:, None], 1), 1)[:, 0])
 
 
 def _normal(number: IntArray) -> FloatArray:
@@ -156,7 +176,7 @@ def _normal(number: IntArray) -> FloatArray:
 def followed(c: Columns, point: Balance) -> Followed:
     """Follow the trace through every design that keeps up on average; the others have no waits."""
     rate, router = point.rate, c.spec.noc.router
-    stream = recorded_stream(c.spec.workload)
+    stream = rotation_of(c.spec.workload)
     paths = paths_of(c.spec.noc.structure)
     # One access, whatever the trials: their share is small, and designs that differ in them share a run.
     allocation = (1.0 + c.enqueue_accesses) * c.pointer_time

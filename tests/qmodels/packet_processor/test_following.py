@@ -142,11 +142,14 @@ def test_waits_are_never_negative_and_grow_with_every_time(slower: int) -> None:
 
 def test_queues_that_grow_are_told_from_those_that_do_not() -> None:
     """A server that takes twice as long as packets are apart: each waits for one more gap."""
-    arrive = np.arange(1000.0)
-    assert _growth(np.full(1000, 7.0), arrive) == pytest.approx(0.0, abs=1e-9)
-    assert _growth(arrive * (2.0 - 1.0), arrive) == pytest.approx(1.0, rel=0.01)
-    assert _growth(arrive, 5.0 * arrive) == pytest.approx(0.2, rel=0.01)
-    assert _growth(np.arange(9.0), np.arange(9.0)) == 0.0  # too few to tell
+    arrive, lead = np.arange(1200.0), 200
+    assert _growth(np.full(1200, 7.0), arrive, lead) == pytest.approx(0.0, abs=1e-9)
+    assert _growth(arrive * (2.0 - 1.0), arrive, lead) == pytest.approx(1.0, rel=0.02)
+    assert _growth(arrive, 5.0 * arrive, lead) == pytest.approx(0.2, rel=0.02)
+    # A burst that ends each rotation is not growth.
+    burst = np.where(arrive % 1000 > 150, 90.0, 1.0)
+    assert _growth(burst, arrive, lead) == pytest.approx(0.0, abs=1e-9)
+    assert _growth(np.arange(9.0), np.arange(9.0), 2) == 0.0  # too few to tell
 
 
 def test_what_a_trace_offers_is_compared_with_what_is_carried_window_by_window() -> None:
@@ -160,13 +163,6 @@ def test_what_a_trace_offers_is_compared_with_what_is_carried_window_by_window()
     assert part.tolist() == [0.5, 0.0, 0.0]
     assert_allclose(backlog, [0.2 * 10_000.0, 0.0, 0.0], rtol=0.01)
     assert 20_000 / (HOLDS * 100.0) == 40 and ERRORS / np.sqrt(500) < 0.2
-
-
-def test_holds_at_the_ends_are_not_measured() -> None:
-    one = np.ones(101)
-    found = Stream(times=np.arange(101.0), segments=one, drawn=one, hold=one, spread=one)
-    assert np.flatnonzero(found.measured(2.0))[[0, -1]].tolist() == [10, 90]
-    assert np.flatnonzero(found.measured(1e9))[[0, -1]].tolist() == [25, 75]
 
 
 def test_a_stretch_of_overload_is_a_doubt_and_its_backlog_is_named() -> None:
