@@ -238,9 +238,10 @@ def _phased(network: QueueingNetwork) -> list[Server]:
     )
     if len(network.classes) > 1 or stacks or any(law is None or phase_type(law) is None for law in laws):
         return []
+    known = [law for law in laws if law is not None]
     return [
         Server(phases("service", law), float(s.servers), shared)
-        for s, law, shared in zip(network.stations, laws, sharing, strict=True)
+        for s, law, shared in zip(network.stations, known, sharing, strict=True)
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -113,7 +113,7 @@ def early_and_late(series: npt.ArrayLike) -> tuple[float, float]:
     return float(array[fifth : 2 * fifth].mean()), float(array[-fifth:].mean())
 
 
-def stability(series: Sequence[npt.ArrayLike], *, left: npt.ArrayLike = np.inf) -> bool | None:
+def stability(series: Iterable[npt.ArrayLike], *, left: npt.ArrayLike = np.inf) -> bool | None:
     r"""Return whether a system keeps up: true, false, or None where the runs cannot tell.
 
     ``series``: of each of two or more replications, what grows without end where the system does not keep up

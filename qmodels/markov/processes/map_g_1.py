@@ -177,7 +177,7 @@ def _fixed_point(step: Callable[[FloatArray], FloatArray], start: FloatArray) ->
         if np.abs(change).max() < TOLERANCE:
             return found + change
         # What is missing shrinks by the same factor each time, in the end: it is taken off at once (Aitken).
-        factor = float(np.vdot(change, before) / max(np.vdot(before, before), 1e-300))
+        factor = float(np.vdot(change, before)) / max(float(np.vdot(before, before)), 1e-300)
         settled = 0 < factor < 1 and abs(factor - last) < 0.01 * (1 - factor)
         found = found + (change / (1 - factor) if settled else change)
         before, last = (np.zeros(start.shape), 0.0) if settled else (change, factor)

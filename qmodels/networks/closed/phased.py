@@ -43,7 +43,7 @@ class Moves(NamedTuple):
     def total(self) -> FloatArray:
         """Rate of all moves out of each state."""
         rows = np.repeat(np.arange(self.first.size - 1), np.diff(self.first))
-        return np.bincount(rows, weights=self.rate, minlength=self.first.size - 1)
+        return np.asarray(np.bincount(rows, weights=self.rate, minlength=self.first.size - 1), dtype=float)
 
     def of(self, states: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """Return for all moves out of several states which of these it is from, to where, at what rate."""
