@@ -103,7 +103,7 @@ def keep(workload: str, designs: npt.NDArray[np.int64], store: Path | None) -> N
     specs = [space.spec(int(design)) for design in designs]
     packets = PACKETS if workload == WORKLOADS[0] else DRAWN_PACKETS
     runs = simulate(specs, packets=packets, replications=REPLICATIONS, seed=SEED, store=store)
-    table: Columns = {"design": designs, "stable": np.array([run.stable for run in runs])}
+    table: Columns = {"design": designs, "stable": np.array([run.stable is True for run in runs])}
     for name in METRICS:
         for end, suffix in (("best", ""), ("low", "_low"), ("high", "_high")):
             values = np.array([getattr(run.metrics[name], end) for run in runs], dtype=float)

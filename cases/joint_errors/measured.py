@@ -42,7 +42,7 @@ def compared(
             row = {"metric": metric, "model": value, "simulated": estimate.best}
             row |= {"low": estimate.low, "high": estimate.high}
             error = 100.0 * float(model_error(metric, value, estimate.best))
-            rows.append({**what, **row, "error": error, "stable": run.stable})
+            rows.append({**what, **row, "error": error, "stable": run.stable is True})
     return rows
 
 

@@ -145,7 +145,7 @@ def measure(**options: Any) -> Table:
                 rows.append(
                     {**where, "metric": metric}
                     | {key: float(f"{value:.6g}") for key, value in values.items()}
-                    | {"stable": run.stable}
+                    | {"stable": run.stable is True}
                 )
             print(where, run.stable, f"{run.seconds:.1f} s", flush=True)
     return as_columns(rows)
