@@ -64,6 +64,7 @@ INPUTS: dict[str, str] = {
     "noc/deadlock: find_deadlock": "whether routes wait for each other in a circle",
     "noc/patterns: Pattern.__post_init__": "a check of what is given",
     "spec/ranges: _nonnegative": "a check of what is given",
+    "spec/ranges: _without_dust": "what is given, without numbers that no unit can tell from 0",
     "spec/ranges: _positive": "a check of what is given",
     "packets/processor_noc: _networks": "which nodes a network joins",
     "cache/lines: line_popularity": "how often each line is asked for, as given",
