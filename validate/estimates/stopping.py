@@ -27,7 +27,7 @@ OVERLOAD_GROWTH = 0.005
 
 PILE = 6.0
 """Growth of a pile, in square roots of the jobs that left meanwhile, that is no fluctuation."""
-CONFIDENCE = 0.999
+CONFIDENCE = 0.99
 """How sure a growth must be."""
 POINTS = 32
 """Stretches of a run that are looked at for whether its mean wanders."""

@@ -23,6 +23,7 @@ from validate.estimates.statistics import (
     ratio_interval,
     stability,
 )
+from validate.estimates.stopping import CONFIDENCE, OVERLOAD_GROWTH
 from validate.packet_processor import counts as c
 from validate.packet_processor.energy import energy_per_packet
 from validate.packet_processor.resources import station_groups, station_names
@@ -115,12 +116,13 @@ def _keeps_up(spec: PacketProcessor, runs: list[Run], metrics: Mapping[str, Esti
     Where the packets in the system do not tell, what the closed system carries does.
     """
     busiest = max(np.sum([r.busy for r in runs], axis=0)) / sum(r.duration for r in runs)
+    growth = mean_interval([r.growth for r in runs], confidence=CONFIDENCE)
     found = None
     if isinstance(spec.workload.arrivals, Recorded):
         found = periodic_stability([r.growth for r in runs])
     elif min(r.active.size for r in runs) >= FEWEST_SNAPSHOTS:
         found = stability([r.active for r in runs], left=[r.measured for r in runs])
-    if busiest >= OVERLOAD_UTILIZATION:
+    if busiest >= OVERLOAD_UTILIZATION or growth.low > 0 and growth.best > OVERLOAD_GROWTH:
         return False
     carried = metrics.get("saturation_data_rate")
     if found is False or carried is None:
