@@ -46,9 +46,11 @@ def solve_packet_processor(spec: PacketProcessor) -> PacketAnswer:
     -----
     The packet latency is that of a lone packet in an idle system (its critical path through
     pointer memory, links, banks and buses, `qmodels.packet_processor.lone_packet`) plus the mean work of
-    other packets it finds at each of them: as Poisson packets bring it (`qmodels.queues.general.paced`),
-    or as packets that are followed do, those of the trace if there is one
-    (`qmodels.packet_processor.following`), whichever is more. Row visits, allocation
+    other packets it finds at each of them: as Poisson packets bring it, interpolated between light and
+    heavy traffic of each resource (`qmodels.packet_processor.heavy_traffic`), and what bursts of on-off
+    arrivals add (`qmodels.packet_processor.bursts`); or as the packets of a trace do, which are followed
+    (`qmodels.packet_processor.following`), if that is more. Percentiles follow from the mean waits
+    (`qmodels.packet_processor.tail`), those of a trace from its packets. Row visits, allocation
     trials and the pace of segments depend on one another and are iterated. Sustainable
     throughput is the largest offered load that leaves every resource below its capacity at the
     operating point of that very load. A memory behind controllers has no such law: a sample of packets

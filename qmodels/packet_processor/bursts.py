@@ -68,6 +68,7 @@ def burst_waits(c: Columns, point: OperatingPoint, arrivals: OnOff) -> Bursts:
     return Bursts(mean=mean, longest=np.maximum(np.max(longest, axis=0), mean.sum(axis=0)))
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def modulated(
     rate: FloatArray, on: FloatArray, peak: FloatArray, work: FloatArray, square: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:

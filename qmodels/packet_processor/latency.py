@@ -171,11 +171,15 @@ def waits(c: Columns, point: OperatingPoint) -> dict[str, Waits]:
         memory.read + slow[1] + _squeeze(c, point.request_gap, light.bus_others),
         memory.table + light.bank_wait,
     )
-    return interpolated(point, light, slopes) | {"refreshes": refresh_waits(c, point)}
+    found = interpolated(point, light, slopes)
+    # Buffers that fill up hold up packets behind others', which neither limit knows; the larger of the two.
+    for name in ("request links", "response links"):
+        found[name] = Waits(*map(np.maximum, found[name], light_waits(c, point)[name]))
+    return found | {"refreshes": refresh_waits(c, point)}
 
 
 def light_waits(c: Columns, light: OperatingPoint) -> dict[str, Waits]:
-    """Return the waits in light traffic on links, and for buses whose others' accesses are single ones."""
+    """Return the waits on links, and for buses whose others' accesses are single ones, as in light traffic."""
     request, response, engine = light.request, light.response, light.engine
     every = np.ones((1, c.segments.size))
     asked, back = engine.inject_wait + request.wait + request.blocked, response.wait + engine.eject_wait
