@@ -16,8 +16,8 @@ MOST = {
     ("large-packets", 0): (8, 13),
     ("step", 0): (7, 13),
     ("on-off", 0): (11, 39),
-    ("mmpp", 0): (20, 26),
-    ("small-packets", 1): (11, 12),
+    ("mmpp", 0): (20, 31),
+    ("small-packets", 1): (13, 21),
     ("large-packets", 1): (18, 24),
     ("mmpp", 1): (11, 21),
 }
