@@ -61,10 +61,9 @@ def burst_waits(c: Columns, point: OperatingPoint, arrivals: OnOff) -> Bursts:
         laters.append(later)
         longest.append(1.0 / decay + later)
     once = np.where(np.arange(len(lumps))[:, None] == np.argmax(laters, axis=0), laters, 0.0)
-    stored, drained = np.array(stored) + once, np.array(drained) + once
-    write, read = (sum(part[:2]) for part in (stored, drained))
-    table = sum(part * one for part, one in zip(tables, stored, strict=False))
-    mean = np.stack([write, read, table * c.miss_rate, stored[2], drained[2]])
+    store, drain = np.array(stored) + once, np.array(drained) + once
+    table = (np.array(tables) * store[:2]).sum(axis=0)
+    mean = np.stack([store[:2].sum(axis=0), drain[:2].sum(axis=0), table * c.miss_rate, store[2], drain[2]])
     return Bursts(mean=mean, longest=np.maximum(np.max(longest, axis=0), mean.sum(axis=0)))
 
 

@@ -154,7 +154,7 @@ def _lumps(c: Columns) -> tuple[FloatArray, FloatArray]:
     """Return E[X^2] / 2 E[X] of a channel's lumps [segments], and how alike the channels' work is."""
     keys, which = distinct(np.stack([c.channels, c.step, c.run_length]))
     law = tuple(c.segments.tolist()), tuple(c.size_share.tolist())
-    return tuple(np.array([_lump(*law, *key) for key in keys.T.tolist()])[which].T)  # type: ignore[return-value]
+    return tuple(np.array([_lump(*law, *key) for key in keys.T.tolist()])[which].T)
 
 
 @lru_cache(maxsize=4096)
