@@ -179,7 +179,7 @@ def waits(c: Columns, point: OperatingPoint) -> dict[str, Waits]:
 
 
 def light_waits(c: Columns, light: OperatingPoint) -> dict[str, Waits]:
-    """Return the waits on links, and for buses where others' accesses are single ones, as in light traffic."""
+    """Return the waits on links, and for buses of others' single accesses, as in light traffic."""
     request, response, engine = light.request, light.response, light.engine
     every = np.ones((1, c.segments.size))
     asked, back = engine.inject_wait + request.wait + request.blocked, response.wait + engine.eject_wait

@@ -70,8 +70,8 @@ def least_waits(c: Columns, point: OperatingPoint, several: npt.NDArray[np.bool_
 def _behind_others(c: Columns, point: OperatingPoint, several: npt.NDArray[np.bool_]) -> Waits:
     """Return the least waits on links, buses and banks."""
     light = point.light()
-    for name in (REQUEST_BLOCKED, RESPONSE_BLOCKED, HELD_UP):
-        light.found[several, name] = 0.0
+    for held in (REQUEST_BLOCKED, RESPONSE_BLOCKED, HELD_UP):
+        light.found[several, held] = 0.0
     light.meets[BACKLOG, several] = 0.0
     slopes, refreshed = light_waits(c, light), refresh_waits(c, point)
     memory = slopes["dram buses"]
