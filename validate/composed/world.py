@@ -131,7 +131,7 @@ def grown(machine: Machine, more: int) -> Machine:
 
 
 def _sequences(spec: System, names: list[tuple[str, str]]) -> Any:
-    """Return the first blocks of streams of addresses: evenly spread, and used by one flow each."""
+    """Return the first blocks of streams of addresses, evenly spread."""
     return np.array([k * SPAN // max(1, len(names)) for k in range(len(names))] or [0], dtype=np.int64)
 
 

@@ -31,6 +31,7 @@ MIXED = (
 ALLOCATED = (
     "blocks of a free list are taken for consecutive ones that writes go along and reads find anywhere"
 )
+JOINED = "steps of several kinds that share a stream of addresses are taken for streams of their own"
 BURSTY = "accesses that come neither as Poisson processes nor in batches: waits by two moments"
 IN_ORDER = "accesses of several kinds in order are taken for batches of their mean size"
 
@@ -234,6 +235,8 @@ def _waits(spec: DramSystem, offered: Offered, streams: tuple[Stream, ...]) -> t
     """Return the waits of all kinds, those of one kind of traffic as the DRAM's own model has them."""
     kinds = offered.kinds
     doubts = [ALLOCATED] if any(_addresses(s) == "allocated" for s in streams) else []
+    if _split(streams):
+        doubts.append(JOINED)
     if abs(offered.scv - 1) > 1e-9:
         doubts.append(BURSTY)
     traffic = _own_traffic(kinds, ordered=spec.scheduler == "in-order")
@@ -269,6 +272,17 @@ def _addresses(stream: Stream) -> str:
     return str(getattr(stream.step, "addresses", "random"))
 
 
+def _joined(stream: Stream) -> str:
+    """Return the name of a stream of sequential addresses, "" for one of the step's own."""
+    return str(getattr(stream.step, "stream", ""))
+
+
+def _split(streams: tuple[Stream, ...]) -> bool:
+    """Return whether steps that share a stream of addresses are of several kinds."""
+    kinds = {(_joined(s), s.write, getattr(s.step, "blocks", None)) for s in streams if _joined(s)}
+    return len({name for name, _, _ in kinds}) < len(kinds)
+
+
 def _offered(spec: DramSystem, streams: tuple[Stream, ...]) -> Offered:
     found: dict[Any, float] = {}
     of = []
@@ -278,12 +292,12 @@ def _offered(spec: DramSystem, streams: tuple[Stream, ...]) -> Offered:
         mine = []
         for blocks, accesses, share in batch_groups(stream):
             # Streams of one kind of random packets are one; each that goes on has places of its own.
-            key = (blocks, stream.write, number if follows else -1)
+            key = (blocks, stream.write, (_joined(stream) or number) if follows else -1)
             found[key] = found.get(key, 0.0) + accesses / spec.clock_ghz
             mine.append((key, share))
         of.append(mine)
     kinds = {
-        key: Kind(blocks=key[0], write=key[1], rate=rate, follows=key[2] >= 0) for key, rate in found.items()
+        key: Kind(blocks=key[0], write=key[1], rate=rate, follows=key[2] != -1) for key, rate in found.items()
     }
     order = list(kinds)
     rates = np.array([s.rate for s in streams])

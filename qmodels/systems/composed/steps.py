@@ -21,9 +21,10 @@ from qmodels.systems.laws.times import Law
 from qmodels.systems.spec.nested import spec_word
 
 ADDRESSES = ("random", "sequential", "allocated", "looked-up")
-"""Which blocks an access is to: any, the next of the flow's own stream, those the job has allocated (more
-than it has go round them again; in the steps of `Allocate` and `Free` all are to the one they are done for),
-or that of the line the job last looked for, which has a row of its own in a bank that the line decides."""
+"""Which blocks an access is to: any, the next ones of a stream (each step has one of its own unless
+``stream=NAME`` joins them), those the job has allocated (more than it has go round them again; in the steps
+of `Allocate` and `Free` all are to the one they are done for), or that of the line the job last looked for,
+which has a row of its own in a bank that the line decides."""
 
 DEEPEST = 32
 """How deep steps may be in one another."""
@@ -96,11 +97,15 @@ class Read(_Step):
         How many.
     addresses : {"random", "sequential", "allocated"}
         Which, see `ADDRESSES`. At random the first is, and the others follow it.
+    stream : str
+        Name of the stream of sequential addresses, which all steps share that access the part and name it;
+        a stream of the step's own if left out.
     """
 
     part: str
     blocks: int | str = 1
     addresses: str = "random"
+    stream: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -117,11 +122,14 @@ class Write(_Step):
         How many.
     addresses : {"random", "sequential", "allocated"}
         As for `Read`.
+    stream : str
+        As for `Read`.
     """
 
     part: str
     blocks: int | str = 1
     addresses: str = "random"
+    stream: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -469,6 +477,15 @@ def _text(step: Any, name: str) -> None:
         raise ValueError(f"{spec_word(type(step))}.{name} must be a text, got {shown(getattr(step, name))}")
 
 
+def _stream(step: Any, name: str) -> None:
+    _text(step, name)
+    if step.stream and step.addresses != "sequential":
+        raise ValueError(
+            f"{spec_word(type(step))}.stream is of sequential addresses, got {shown(step.stream)} with "
+            f"addresses {shown(step.addresses)}"
+        )
+
+
 def _addresses(step: Any, name: str) -> None:
     checks.choice(f"{spec_word(type(step))}.{name}", getattr(step, name), ADDRESSES)
 
@@ -486,6 +503,7 @@ _CHECKS: dict[str, Callable[[Any, str], None]] = {
     "addresses": _addresses,
     "tokens": _whole,
     "use": _text,
+    "stream": _stream,
     "time": _law,
 }
 """What the fields of steps may hold."""

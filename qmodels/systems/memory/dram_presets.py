@@ -55,9 +55,9 @@ PRESETS: dict[str, DramPreset] = {
     ),
     "LPDDR4-2400": DramPreset(
         source=(
-            "JESD209-4, 8 Gb of a 16-bit channel, bursts of 16 words: tRCD and tRPpb 18 ns, tRAS 42 ns, tRRD 10 "
-            "ns, tFAW 40 ns, tWTR 10 ns, tWR 18 ns, tRTP 7.5 ns, tREFI 3904 ns, tRFCab 280 ns, read latency 24 "
-            "and write latency 12 (set A); the same in JEDEC_512Mbx16_LPDDR4-2666.json of DRAMSys (commit "
+            "JESD209-4, 8 Gb of a 16-bit channel, bursts of 16 words: tRCD and tRPpb 18 ns, tRAS 42 ns, tRRD "
+            "10 ns, tFAW 40 ns, tWTR 10 ns, tWR 18 ns, tRTP 7.5 ns, tREFI 3904 ns, tRFCab 280 ns, read latency "
+            "24 and write latency 12 (set A); the same in JEDEC_512Mbx16_LPDDR4-2666.json of DRAMSys (commit "
             "2107966). The delay of the data's strobe after the read latency (tDQSCK, 1.5 to 3.5 ns) is left "
             "out. LPDDR4_8Gb_x16_2400.ini of DRAMsim3 (commit 2981759) has the times of DDR4-2400"
         ),
@@ -70,8 +70,8 @@ PRESETS: dict[str, DramPreset] = {
     ),
     "HBM2": DramPreset(
         source=(
-            _FILES.format("HBM2_8Gb_x128.ini") + "; legacy mode: a channel of 128 bits, bursts of 4 words in 2 "
-            "cycles, pages of 2 KB (JESD235A; 1 KB, as in that file, is the page of a pseudo channel)"
+            _FILES.format("HBM2_8Gb_x128.ini") + "; legacy mode: a channel of 128 bits, bursts of 4 words in "
+            "2 cycles, pages of 2 KB (JESD235A; 1 KB, as in that file, is the page of a pseudo channel)"
         ),
         timing=DramTiming(
             clock_ghz=1.0, burst=2, t_rcd=14, cl=14, cwl=4, t_rp=14, t_ras=34, t_rc=48, t_rrd_s=4, t_rrd_l=6,

@@ -113,11 +113,12 @@ class Code:
             uses.append(step.use)
         return uses.index(step.use)
 
-    def sequence(self, part: str) -> int:
-        """Return the number of the sequence of addresses of a flow in a part."""
-        name = (self.flow, part)
-        if name not in self.sequences:
+    def sequence(self, part: str, stream: str) -> int:
+        """Return the number of the stream of addresses in a part with a name, or of one step's own."""
+        name = (part, stream)
+        if not stream or name not in self.sequences:
             self.sequences.append(name)
+            return len(self.sequences) - 1
         return self.sequences.index(name)
 
     def stage(self, name: str) -> int:

@@ -116,7 +116,7 @@ def _access(code: Code, step: Read | Write, depth: int) -> None:
         size=code.count(step.blocks),
         at=ADDRESSES.index(step.addresses),
         stream=code.sources.stream(f"blocks {code.flow} {step.part}"),
-        resume=code.sequence(step.part) if step.addresses == "sequential" else 0,
+        resume=code.sequence(step.part, step.stream) if step.addresses == "sequential" else 0,
     )
     own = int(state.OWN_BLOCK) if code.owns and step.addresses == "allocated" else 0
     if step.blocks == 1:
