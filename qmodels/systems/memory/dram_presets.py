@@ -56,9 +56,9 @@ PRESETS: dict[str, DramPreset] = {
     "LPDDR4-2400": DramPreset(
         source=(
             "JESD209-4, 8 Gb of a 16-bit channel, bursts of 16 words: tRCD and tRPpb 18 ns, tRAS 42 ns, tRRD "
-            "10 ns, tFAW 40 ns, tWTR 10 ns, tWR 18 ns, tRTP 7.5 ns, tREFI 3904 ns, tRFCab 280 ns, read latency "
-            "24 and write latency 12 (set A); the same in JEDEC_512Mbx16_LPDDR4-2666.json of DRAMSys (commit "
-            "2107966). The delay of the data's strobe after the read latency (tDQSCK, 1.5 to 3.5 ns) is left "
+            "10 ns, tFAW 40 ns, tWTR 10 ns, tWR 18 ns, tRTP 7.5 ns, tREFI 3904 ns, tRFCab 280 ns, read "
+            "latency 24 and write latency 12 (set A); the same in JEDEC_512Mbx16_LPDDR4-2666.json of DRAMSys "
+            "(commit 2107966). The delay of the data's strobe after the read latency (tDQSCK) is left "
             "out. LPDDR4_8Gb_x16_2400.ini of DRAMsim3 (commit 2981759) has the times of DDR4-2400"
         ),
         timing=DramTiming(

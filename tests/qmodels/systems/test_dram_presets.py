@@ -82,7 +82,7 @@ TABLES = {
             "t_wtr_l": (12.0, 4), "t_wr": (34.0, 3), "t_rtp": 2 + 4, "t_refi": 3900.0, "t_rfc": (210.0, 0),
         },
     ),
-    # RubyMemoryControl.py of gem5, January 2013: bank_busy_time 11, basic_bus_busy_time 2, read_write_delay 2.
+    # RubyMemoryControl.py of gem5, January 2013: bank busy 11, bus busy 2, turnaround 2 cycles.
     "gem5-DDR2-800": (0.4, None, {"burst": 2, "t_rc": 11, "t_rtrs": 2, "cl": 0, "t_rcd": 0, "t_faw": 0}),
 }  # fmt: skip
 UNSTATED = {"clock_ghz", "t_rc", "t_rtrs"}
