@@ -14,6 +14,7 @@ from cases.fits.fit import Fit, Problem
 from qmodels.checks import FloatArray
 from qmodels.noc import collapse, delay_law, source_queue, waits
 from qmodels.noc.collapse import RingLaw, find_rings
+from qmodels.noc.error_map import packets_of
 from qmodels.noc.noc_answer import NocAnswer
 from qmodels.noc.solve_noc import solve_noc
 from qmodels.noc.waits import find_waits, saturation_load
@@ -59,13 +60,13 @@ def latencies() -> Problem:
     )
 
 
-def kept_rows(kind: str, packets_of: str) -> list[tuple[Any, dict[str, str]]]:
+def kept_rows(kind: str, of: str) -> list[tuple[Any, dict[str, str]]]:
     """Return the rows of noc_metrics.csv about some packets; up to 85 % of the saturation rate."""
     made = reference("noc_metrics")
     return [
         (case, row)
         for case, row in made.read()
-        if made.kind_of(case) == kind and row["packets_of"] == packets_of and row["load"] != "0.95"
+        if packets_of(case.noc()) == kind and row["packets_of"] == of and row["load"] != "0.95"
     ]
 
 

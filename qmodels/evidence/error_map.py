@@ -3,7 +3,7 @@
 A map is a CSV file beside the model, made by a command that its comments name. Each row is what was measured
 of one metric in one region: `COLUMNS`, an empty cell where something is not known, and after them what only
 one map has. A pair of columns ``<name>_above`` and ``<name>_to`` limits a region, above the first and up to
-the second number (0 is in a region that begins there); where both are one number it was measured there.
+the second number; 0 is in a region that begins there.
 """
 
 from __future__ import annotations
@@ -103,12 +103,6 @@ class _Table:
         """What decides which row it is: metrics that were measured together share it."""
         return *self.region, *(a.tobytes() for ends in self.ends.values() for a in ends)
 
-    @property
-    def points(self) -> bool:
-        """Whether it was measured at loads, not in regions of them."""
-        above, to = self.ends["load"]
-        return bool(np.array_equal(above, to))
-
     def rows_at(self, region: Any, where: Mapping[str, Any]) -> IntArray:
         """Return the number of the row for each design, -1 for those in none."""
         found = np.full(np.broadcast_shapes(np.shape(region), *map(np.shape, where.values())), -1)
@@ -148,18 +142,6 @@ class _Table:
     def _singles(self) -> dict[int, MeasuredError]:
         return {}
 
-    def between(self, load: FloatArray) -> MeasuredError:
-        """Return the errors by linear interpolation between the loads at which they were measured."""
-        at = self.ends["load"][1]
-        row = np.searchsorted(at, load)
-        row = np.where(row < at.size, row, -1)
-        error, ends = self.error(row), np.concatenate([[0.0], at])
-        drawn = {
-            name: np.interp(load, ends, [0.0 * self.values[name][0], *self.values[name]], right=NAN)
-            for name in ("bias", "mean", "largest")
-        }
-        return replace(error, load_above=np.where(row < 0, NAN, ends[row]), **drawn)
-
 
 class ErrorMap:
     """A table of measured errors in a file, read when it is first asked.
@@ -167,9 +149,10 @@ class ErrorMap:
     Examples
     --------
     >>> from qmodels.noc.error_map import LATENCY
-    >>> error = LATENCY.at(region="mesh", load=np.array([0.3, 0.4]))["packet_latency"]
-    >>> error.mean.round(3), error.unit
-    (array([0.26 , 0.385]), '%')
+    >>> region, loads = "meshes and tori, single flits", np.array([0.3, 0.8])
+    >>> error = LATENCY.at(region=region, load=loads)["packet_latency"]
+    >>> error.mean.round(1), error.unit
+    (array([0.3, 0.8]), '%')
     """
 
     def __init__(self, path: Path) -> None:
@@ -215,26 +198,17 @@ class ErrorMap:
             Only rows of this region, or of that of each design; a metric never measured there is left out.
         **where : float or array
             ``load``, and what else limits the regions of this map, of each design.
-
-        Notes
-        -----
-        What was measured at single loads of one region is interpolated linearly between them, from no error
-        without load.
         """
         arrays = {name: np.asarray(value, dtype=float) for name, value in where.items()}
         one = region is None or isinstance(region, str)
         found: dict[str, MeasuredError] = {}
         picked: dict[tuple[Any, ...], IntArray] = {}
         for table in self._tables.get(region if one else None, ()):
-            if table.points and "load" in arrays:
-                error = table.between(arrays["load"])
-                error = error.mapped(_plain)
-            else:
-                key = table.conditions
-                if key not in picked:
-                    picked[key] = table.rows_at(None if one else region, arrays)
-                row = picked[key]
-                error = table.error(row) if row.ndim else table.single(int(row))
+            key = table.conditions
+            if key not in picked:
+                picked[key] = table.rows_at(None if one else region, arrays)
+            row = picked[key]
+            error = table.error(row) if row.ndim else table.single(int(row))
             first = found.get(table.metric)
             found[table.metric] = error if first is None else replace(first, relative=error)
         return found

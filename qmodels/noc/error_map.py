@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -19,20 +18,17 @@ from qmodels.systems.traffic.arrivals import OnOff
 
 LATENCY = ErrorMap(Path(__file__).with_name("latency_error_map.csv"))
 METRICS = ErrorMap(Path(__file__).with_name("metric_error_map.csv"))
-FARTHEST = 0.7
-"""Part of the saturation rate up to which bursts and priorities count as validated; errors grow fast then."""
+BANDS = (0.2, 0.4, 0.6, 0.75, 0.85, 0.95)
+"""Loads up to which errors were measured together, in parts of the model's saturation rate."""
+FARTHEST = {"alike": 0.85, "bursts": 0.75, "priorities": 0.75}
+"""Up to which of them an answer counts as validated; errors grow fast then."""
+NODES = {"mesh": 36, "ring": 64, "spidergon": 64, "torus": 64}
+"""Kinds of topologies that were measured, with the most nodes."""
+SCV, PEAK = 12.01, 4.0
+"""Of the strongest bursts that were measured."""
 
 LARGEST_PERMUTATION = 24
 """Nodes of the largest ring or Spidergon whose packets went by a permutation in the reference runs."""
-
-
-@cache
-def reach() -> dict[str, tuple[float, int]]:
-    """Return how early networks of a family saturate, and the most nodes that were measured.
-
-    The first is the least simulated saturation rate as a part of the model's.
-    """
-    return {row["region"]: (row["saturation"], int(row["nodes"])) for row in LATENCY.rows}
 
 
 def packets_of(noc: Noc) -> str:
@@ -42,20 +38,26 @@ def packets_of(noc: Noc) -> str:
     return "priorities" if noc.router.arbitration == "priority" else "alike"
 
 
-def measured_errors(noc: Noc, loads: FloatArray) -> dict[str, MeasuredError]:
-    """Return errors at parts of the saturation rate, by metric and linear interpolation.
+def region_of(noc: Noc) -> str:
+    """Return the region of the error maps in which a network lies, whether or not it was measured."""
+    kind = packets_of(noc)
+    if kind != "alike":
+        return kind
+    longest = max(noc.class_flits(packet) for packet in noc.packet_classes)
+    size = "longer than buffers" if longest > noc.router.buffer_flits else "that fit buffers"
+    packets = "single flits" if longest == 1 else f"packets {size}"
+    return f"{'rings and Spidergons' if noc.topology.kind in RINGS else 'meshes and tori'}, {packets}"
 
-    ``loads``: injection rates divided by the model's saturation rate. They are taken for parts of the rate at
-    which the first networks of the family saturated in simulations, and beyond the last that was measured for
-    that one. Returns of the packet latency they are those of the kind of topology, otherwise and with bursts
-    or priorities those of all networks that were measured.
+
+def measured_errors(noc: Noc, loads: FloatArray) -> dict[str, MeasuredError]:
+    """Return errors at parts of the model's saturation rate, by metric; none of other networks than measured.
+
+    Those of the packet latency are from BookSim2 as well, but for bursts and priorities.
     """
-    family, packets = noc.topology.kind, packets_of(noc)
-    if family not in reach():
+    if not _measured(noc):
         return {}
-    loads = np.minimum(loads / reach()[family][0], METRICS.reach("load", region=packets))
-    own = LATENCY.at(region=family, load=loads) if packets == "alike" else {}
-    return METRICS.at(region=packets, load=loads) | own
+    region = region_of(noc)
+    return METRICS.at(region=region, load=loads) | LATENCY.at(region=region, load=loads)
 
 
 def interleaved(noc: Noc) -> bool:
@@ -67,20 +69,21 @@ def interleaved(noc: Noc) -> bool:
 
 def validated(noc: Noc, loads: FloatArray) -> npt.NDArray[np.bool_]:
     """Return where the error was measured: the routers, packets, traffic and loads of the reference runs."""
+    return np.asarray(_measured(noc) & (loads <= FARTHEST[packets_of(noc)]))
+
+
+def _measured(noc: Noc) -> bool:
     router = noc.router
-    least, nodes = reach().get(noc.topology.kind, (1.0, 0))
     inside = (
-        noc.topology.nodes <= nodes
+        noc.topology.nodes <= NODES.get(noc.topology.kind, 0)
         and router.virtual_channels <= 4
         and (router.pipeline_cycles, router.credit_cycles) == (3, 5)
         and not interleaved(noc)
         and not any(rule.circuit for rule in noc.qos)
         and not isinstance(noc.traffic, Interleaved | Transactions)
     )
-    kind = packets_of(noc)
-    highest = LATENCY.reach("load") if kind == "alike" else FARTHEST
-    known = {"alike": _alike, "bursts": _bursts, "priorities": _priorities}[kind]
-    return np.asarray(inside & known(noc) & (loads <= highest * least))
+    known = {"alike": _alike, "bursts": _bursts, "priorities": _priorities}[packets_of(noc)]
+    return inside and known(noc)
 
 
 def _alike(noc: Noc) -> bool:
@@ -105,11 +108,16 @@ def _like_the_special(noc: Noc) -> bool:
 
 
 def _bursts(noc: Noc) -> bool:
-    process = noc.process
-    assert isinstance(process, OnOff)
-    gentle = process.scv <= 12.01 and process.peak_to_mean <= 4
     alone = len(noc.packet_classes) == 1 and noc.router.arbitration == "round_robin"
-    return gentle and alone and _like_the_special(noc)
+    return not strong(noc) and alone and _like_the_special(noc)
+
+
+def strong(noc: Noc) -> bool:
+    """Return whether bursts are stronger than those that were measured."""
+    process = noc.process
+    return isinstance(process, OnOff) and bool(
+        np.any(process.scv > SCV) or np.any(process.peak_to_mean > PEAK)
+    )
 
 
 def _priorities(noc: Noc) -> bool:

@@ -13,7 +13,14 @@ from qmodels.answer import Answer
 from qmodels.checks import FloatArray
 from qmodels.lazy import Lazy
 from qmodels.noc.delay_law import delay_quantiles
-from qmodels.noc.error_map import interleaved, may_deadlock, measured_errors, validated
+from qmodels.noc.error_map import (
+    PEAK,
+    interleaved,
+    may_deadlock,
+    measured_errors,
+    strong,
+    validated,
+)
 from qmodels.noc.source_queue import source_waits
 from qmodels.noc.waits import Waits, find_waits, largest_load, saturation_load
 from qmodels.systems.noc.injection import Bernoulli
@@ -29,6 +36,7 @@ CURVE_POINTS = 50
 SAME = 1e-9
 """Loads of channels that differ by a smaller part are alike."""
 
+STRONG = f"bursts with an SCV above 12 or a peak above {PEAK:.0f}: not measured, waits are mostly too long"
 NOTICED = 0.95
 """Answers warn of networks that carry less than this part of their saturation rate once jammed."""
 
@@ -309,6 +317,7 @@ class NocAnswer(Answer):
             metastable: self._as_asked(self.waits.loads > jammed) & (jammed < noticed),
             "flits compete for the switch one by one: the model lets packets hold it": interleaved(self.spec),
             f"runs of {run} packets to each target in turn: they wait longer than this": run > 1,
+            STRONG: strong(self.spec),
             "a network, packets or a load unlike those that the error was measured on": ~self._measured,
         }
 

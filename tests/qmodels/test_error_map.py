@@ -1,4 +1,4 @@
-"""The one form of error map: regions, points, what is not known, and the round trip of the file."""
+"""The one form of error map: regions, what is not known, and the round trip of the file."""
 
 from __future__ import annotations
 
@@ -66,17 +66,6 @@ def test_regions_by_name_and_by_further_conditions(made: Any) -> None:
     assert str(errors.at(region="b", trials=1)["latency"]) == "bias +5 %, at most 6"
 
 
-def test_what_was_measured_at_loads_is_interpolated_from_none_without_load(made: Any) -> None:
-    at = [{**LATENCY, "load_above": x, "load_to": x, "designs": 3} for x in (0.2, 0.6)]
-    errors = made({**at[0], "mean": 1.0, "bias": -1.0}, {**at[1], "mean": 5.0, "bias": 3.0})
-    found = errors.at(region="", load=np.array([0.0, 0.1, 0.2, 0.4, 0.6, 0.61]))["latency"]
-    assert found.mean[:5] == pytest.approx([0.0, 0.5, 1.0, 3.0, 5.0]) and np.isnan(found.mean[5])
-    assert found.bias[:5] == pytest.approx([0.0, -0.5, -1.0, 1.0, 3.0])
-    assert np.isnan(found.largest).all()
-    assert errors.reach("load") == 0.6
-    assert errors.at(region="", load=0.4)["latency"].where == "3 designs at loads of 20% to 60%"
-
-
 def test_a_probability_has_its_relative_error_too_and_pairs_their_order(made: Any) -> None:
     errors = made(
         {"metric": "share", "unit": "points", "mean": 0.1, "separated": 8, "agree": 6},
@@ -97,7 +86,7 @@ def test_errors_are_summarized_with_their_sign() -> None:
 
 def test_every_map_beside_a_model_has_the_form_and_says_what_makes_it() -> None:
     paths = sorted(Path(qmodels.__file__).parent.rglob("*_map.csv"))
-    assert len(paths) == 15
+    assert len(paths) == 16
     for path in paths:
         rows = ErrorMap(path).rows
         assert tuple(rows[0])[: len(COLUMNS)] == COLUMNS, path

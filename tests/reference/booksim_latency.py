@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.evidence.error_map import summarize
-from qmodels.noc.error_map import LATENCY
+from qmodels.noc.error_map import BANDS, LATENCY, region_of
 from qmodels.noc.solve_noc import solve_noc
 from qmodels.systems.noc.patterns import Pattern
 from qmodels.systems.noc.router import Router
@@ -248,33 +248,26 @@ def errors() -> Iterator[tuple[Setting, float, float, float]]:
         )
 
 
+def by_region(each: Iterable[tuple[Setting, float, float, float]]) -> dict[tuple[str, float], list[float]]:
+    """Return the errors of the latency by region and upper end of the load, in parts of the model's rate."""
+    found: dict[tuple[str, float], list[float]] = {}
+    for setting, load, error, saturation in each:
+        at = load / (1 + saturation / 100)
+        for band in [band for band in BANDS if at <= band][:1]:
+            found.setdefault((region_of(setting.noc()), band), []).append(error)
+    return found
+
+
 def write_errors() -> None:
     """Write the error map of the model."""
-    found: dict[tuple[str, float], list[float]] = {}
-    least: dict[str, float] = {}
-    nodes: dict[str, int] = {}
-    for setting, load, error, saturation in errors():
-        kind = setting.topology
-        found.setdefault((kind, load), []).append(error)
-        least[kind] = min(least.get(kind, 1.0), 1 / (1 + saturation / 100))
-        nodes[kind] = max(nodes.get(kind, 0), setting.nodes)
+    above = dict(zip(BANDS, (0.0, *BANDS), strict=False))
     rows = []
-    for (family, load), values in sorted(found.items()):
+    for (region, band), values in sorted(by_region(errors()).items()):
         size = summarize(values, decimals=2)
-        more = {"unstable": len(values) - size["designs"], "saturation": round(least[family], 3)}
-        where = {
-            "metric": "packet_latency",
-            "unit": "%",
-            "region": family,
-            "load_above": load,
-            "load_to": load,
-        }
-        if size["designs"]:
-            rows.append({**where, **size, "designs": len(values), **more, "nodes": nodes[family]})
-    about = (
-        "Packet latency at parts of the saturation rate; unstable: called so by the model; saturation: least "
-        "simulated\nsaturation rate over that of the model, at most 1; nodes: most."
-    )
+        where = {"region": region, "load_above": above[band], "load_to": band}
+        unstable = len(values) - size["designs"]
+        rows.append({"metric": "packet_latency", "unit": "%", **where, **size, "unstable": unstable})
+    about = "Packet latency at parts of the model's saturation rate; unstable: called so by the model."
     LATENCY.write(rows, about=about, command="python tests/reference/booksim_latency.py errors")
 
 

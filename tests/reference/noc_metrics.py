@@ -15,14 +15,16 @@ import csv
 import importlib.util
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from qmodels.evidence.error_map import summarize
+from qmodels.noc.error_map import BANDS, region_of
 from qmodels.noc.error_map import METRICS as MAP
 from qmodels.noc.solve_noc import solve_noc
 from qmodels.systems.noc.injection import bursts
@@ -167,11 +169,6 @@ def read() -> Iterator[Row]:
             yield Case(setting, *special, row["part"]), row
 
 
-def kind_of(case: Case) -> str:
-    """Return the name of the kind of packets, that of `qmodels.noc.error_map.packets_of`."""
-    return "priorities" if case.urgent_flits else "bursts" if case.scv != 1 else "alike"
-
-
 def solved(case: Case, row: dict[str, str]) -> dict[str, float]:
     """Return what the model says about a row."""
     answer = solve_noc(case.noc(float(row["injection_rate"])))
@@ -183,26 +180,38 @@ def solved(case: Case, row: dict[str, str]) -> dict[str, float]:
     return {name: float(part @ flows[name][mine]) for name in METRICS if row[name] != "nan"}
 
 
-def errors(rows: list[Row]) -> dict[tuple[str, str, str, float], Any]:
-    """Return the errors by kind of packets, packets of, metric and load [% of the simulated value]."""
+@cache
+def saturation(case: Case) -> float:
+    """Return the model's saturation rate."""
+    return float(solve_noc(case.noc()).saturation_rate)
+
+
+def errors(rows: Iterable[Row]) -> dict[tuple[str, str, str, float], Any]:
+    """Return errors by region, packets of, metric and upper end of the load [% of the simulated value].
+
+    Loads are parts of the model's saturation rate.
+    """
     found: dict[tuple[str, str, str, float], list[float]] = {}
     for case, row in rows:
-        for name, value in solved(case, row).items():
-            simulated = float(row[name])
-            if simulated >= LEAST and np.isfinite(value):
-                key = kind_of(case), row["packets_of"], name, float(row["load"])
-                found.setdefault(key, []).append(100 * (value / simulated - 1))
+        load = float(row["injection_rate"]) / saturation(case)
+        for band in [band for band in BANDS if load <= band][:1]:
+            for name, value in solved(case, row).items():
+                simulated = float(row[name])
+                if simulated >= LEAST and np.isfinite(value):
+                    key = region_of(case.noc()), row["packets_of"], name, band
+                    found.setdefault(key, []).append(100 * (value / simulated - 1))
     return {key: np.array(values) for key, values in found.items()}
 
 
 def write_errors() -> None:
     """Write the error map of parts and quantiles."""
+    above = dict(zip(BANDS, (0.0, *BANDS), strict=False))
     rows = []
-    for (kind, of, metric, load), values in sorted(errors(list(read())).items()):
+    for (kind, of, metric, band), values in sorted(errors(read()).items()):
         region = kind if of == "all" else f"{kind}, {of}"
-        where = {"metric": metric, "unit": "%", "region": region, "load_above": load, "load_to": load}
+        where = {"metric": metric, "unit": "%", "region": region, "load_above": above[band], "load_to": band}
         rows.append(where | summarize(values, decimals=2))
-    about = "Delays of half a cycle and more at parts of the saturation rate, by kind of packets and class."
+    about = "Delays of half a cycle and more at parts of the model's saturation rate, by kind of packets."
     MAP.write(rows, about=about, command="python tests/reference/noc_metrics.py errors")
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qmodels.noc.error_map import LATENCY, METRICS, measured_errors, reach
+from qmodels.noc.error_map import BANDS, LATENCY, METRICS, NODES, measured_errors, region_of
 from qmodels.noc.solve_noc import solve_noc
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topologies import mesh
 
 REFERENCE = Path(__file__).parents[2] / "reference"
 
@@ -95,55 +97,58 @@ def test_zero_load_is_that_of_the_simulators():
 
 
 def test_the_error_map_is_that_of_the_references(errors):
+    found = references.by_region(errors)
+    assert len(found) == len(LATENCY.rows) == 6 * len(BANDS)
     for row in LATENCY.rows:
-        family, load = row["region"], row["load_to"]
-        size = np.array([abs(latency) for s, at, latency, _ in errors if s.topology == family and at == load])
+        size = np.abs(found[row["region"], row["load_to"]])
         size = size[np.isfinite(size)]
-        assert size.mean() == pytest.approx(row["mean"], abs=0.011)
+        assert size.size == row["designs"] and size.mean() == pytest.approx(row["mean"], abs=0.011)
+    nodes = {}
+    for setting, *_ in errors:
+        nodes[setting.topology] = max(nodes.get(setting.topology, 0), setting.nodes)
+    assert nodes == NODES
 
 
-def test_the_earliest_saturation_is_that_of_the_references(errors):
-    for family, (least, nodes) in reach().items():
-        mine = [
-            (s.nodes, 1 / (1 + saturation / 100)) for s, _, _, saturation in errors if s.topology == family
-        ]
-        assert least == pytest.approx(min(1.0, *(part for _, part in mine)), abs=1e-3)
-        assert nodes == max(n for n, _ in mine)
+def test_errors_stated_near_saturation_are_those_of_such_networks(errors):
+    # Single flits in a mesh at 0.8: at most 1.5 % off, where the coarser map said 21.
+    noc = Noc(topology=mesh(4, 4), flits_per_packet=1, injection_rate=1e-3)
+    noc = replace(noc, injection_rate=0.8 * solve_noc(noc).saturation_rate)
+    answer = solve_noc(noc)
+    assert answer.validated and answer.error["packet_latency"].largest < 2
+    for setting, load, error, saturation in errors:
+        at = load / (1 + saturation / 100)
+        if setting.nodes <= 16 and at <= 0.85 and not setting.flits > setting.buffer_flits:
+            stated = measured_errors(setting.noc(), np.array([at]))["packet_latency"]
+            assert abs(error) <= stated.largest[0] + 0.01
 
 
-def test_stated_errors_hold_for_the_first_to_saturate():
-    # At a part of the model's saturation rate a network may be that much nearer to its own.
-    least, _ = reach()["spidergon"]
-    noc = next(s for s, *_ in rings.read() if s.topology == "spidergon").noc()
-    at_half = measured_errors(noc, np.array([0.5]))["packet_latency"].mean[0]
-    known = [LATENCY.at(region="spidergon", load=load)["packet_latency"].mean for load in (0.5, 0.7)]
-    assert at_half == pytest.approx(np.interp(0.5 / least, [0.5, 0.7], known))
+METRIC_REGIONS = ("bursts", "priorities", "rings and Spidergons, single flits")
 
 
 @pytest.fixture(scope="module")
 def metric_errors():
-    return metrics.errors([one for one in metrics.read() if one[1]["load"] in ("0.5", "0.7")])
+    return metrics.errors([one for one in metrics.read() if region_of(one[0].noc()) in METRIC_REGIONS])
 
 
 def test_the_errors_of_parts_and_quantiles_are_those_of_the_rows(metric_errors):
     assert {row["metric"] for row in METRICS.rows} == set(metrics.METRICS)
-    for (kind, of, metric, load), values in metric_errors.items():
-        found = METRICS.at(region=kind if of == "all" else f"{kind}, {of}", load=load)[metric]
+    for (region, of, metric, load), values in metric_errors.items():
+        found = METRICS.at(region=region if of == "all" else f"{region}, {of}", load=load)[metric]
         assert found.bias == pytest.approx(values.mean(), abs=0.011)
         assert found.mean == pytest.approx(np.abs(values).mean(), abs=0.011)
         assert found.designs == values.size
 
 
 @pytest.mark.parametrize(
-    ("kind", "of", "metric", "allowed"),
+    ("region", "of", "metric", "allowed"),
     [
-        ("alike", "all", "packet_latency_p99", 6.5),
+        ("rings and Spidergons, single flits", "all", "packet_latency_p99", 6.5),
         ("bursts", "all", "packet_latency", 4.0),
         ("priorities", "urgent", "packet_latency", 4.5),
         ("priorities", "all", "packet_latency", 5.5),
     ],
 )
-def test_errors_with_bursts_and_priorities(metric_errors, kind, of, metric, allowed):
-    for load in (0.5, 0.7):
-        values = metric_errors[kind, of, metric, load]
-        assert values.size >= 24 and np.abs(values).mean() <= allowed
+def test_errors_with_bursts_and_priorities(metric_errors, region, of, metric, allowed):
+    for load in (0.6, 0.75):
+        values = metric_errors[region, of, metric, load]
+        assert values.size >= 18 and np.abs(values).mean() <= allowed
