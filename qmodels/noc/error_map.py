@@ -60,13 +60,6 @@ def measured_errors(noc: Noc, loads: FloatArray) -> dict[str, MeasuredError]:
     return METRICS.at(region=region, load=loads) | LATENCY.at(region=region, load=loads)
 
 
-def interleaved(noc: Noc) -> bool:
-    """Return whether packets can share a link flit by flit, which none did in the reference runs."""
-    router = noc.router
-    several = router.virtual_channels > 1 and int(noc.flow_table().flits.max(initial=1)) > 1
-    return several and not router.hold_switch_for_packet
-
-
 def validated(noc: Noc, loads: FloatArray) -> npt.NDArray[np.bool_]:
     """Return where the error was measured: the routers, packets, traffic and loads of the reference runs."""
     return np.asarray(_measured(noc) & (loads <= FARTHEST[packets_of(noc)]))
@@ -78,7 +71,6 @@ def _measured(noc: Noc) -> bool:
         noc.topology.nodes <= NODES.get(noc.topology.kind, 0)
         and router.virtual_channels <= 4
         and (router.pipeline_cycles, router.credit_cycles) == (3, 5)
-        and not interleaved(noc)
         and not any(rule.circuit for rule in noc.qos)
         and not isinstance(noc.traffic, Interleaved | Transactions)
     )

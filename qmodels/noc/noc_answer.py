@@ -15,7 +15,6 @@ from qmodels.lazy import Lazy
 from qmodels.noc.delay_law import delay_quantiles
 from qmodels.noc.error_map import (
     PEAK,
-    interleaved,
     may_deadlock,
     measured_errors,
     strong,
@@ -315,7 +314,6 @@ class NocAnswer(Answer):
         return {
             **may_deadlock(self.deadlock),
             metastable: self._as_asked(self.waits.loads > jammed) & (jammed < noticed),
-            "flits compete for the switch one by one: the model lets packets hold it": interleaved(self.spec),
             f"runs of {run} packets to each target in turn: they wait longer than this": run > 1,
             STRONG: strong(self.spec),
             "a network, packets or a load unlike those that the error was measured on": ~self._measured,

@@ -16,7 +16,7 @@ from qmodels.noc.collapse import jam_loads
 from qmodels.noc.delay_law import delay_moments
 from qmodels.noc.error_map import may_deadlock
 from qmodels.noc.noc_answer import NocAnswer
-from qmodels.noc.solve_noc import MODEL
+from qmodels.noc.solve_noc import MODEL, check_switch
 from qmodels.noc.turns import Turns, group_turns
 from qmodels.noc.waits import find_waits, saturation_load
 from qmodels.systems.noc.flows import FlowTable
@@ -141,6 +141,7 @@ def _offered(noc: Noc, *ends: bytes) -> Offered:
         flits_per_packet=0,
         mix=tuple(PacketClass(flits=size) for size in sizes.tolist()),
     )
+    check_switch(spec)
     table = spec.flow_table()
     kind = (table.source * nodes + table.target) * sizes.size + table.packet_class
     kinds, of_flow = np.unique(kind, return_inverse=True)
