@@ -289,7 +289,7 @@ class Asking:
             if peak <= 1 + LEAST_EXCESS or excess < LEAST_EXCESS:
                 continue
             here = slice(ends[k], ends[k + 1])
-            rate = np.bincount(self._routes.kind[here], each[here], minlength=kinds)
+            rate = np.asarray(np.bincount(self._routes.kind[here], each[here], minlength=kinds), dtype=float)
             key = (leg.flow, peak, excess)
             if key in found:  # of the same bursts
                 found[key] = replace(found[key], rate=found[key].rate + rate)

@@ -214,7 +214,8 @@ def _bursts(noc: Noc, offered: Offered, turns: Turns, load: float, packets: Pack
     busy = table.flits[flow] * table.channel_cycles_per_flit[table.path_channel].astype(float)
 
     def by_channel(values: FloatArray) -> FloatArray:
-        return np.bincount(table.path_channel, values, minlength=len(table.channel_names))
+        sums = np.bincount(table.path_channel, values, minlength=len(table.channel_names))
+        return np.asarray(sums, dtype=float)
 
     count, work, square = (by_channel(rate[flow] * busy**k) for k in range(3))
     used = np.maximum(count, LEAST_RATE)

@@ -224,7 +224,8 @@ def _writes(
     """
     write = spec.traffic.write_fraction
     if not 0 < write < 1:
-        return Queued(*(0.0 * rate for _ in range(5)), None)
+        none = 0.0 * rate
+        return Queued(none, none, none, none, none, None)
     reads: tuple[tuple[float, float, float], ...] = ((1.0, 1.0, 0.0),)
     size = 1.0
     if packets is not None:
@@ -243,6 +244,9 @@ def _writes(
         known = {"wait": float(before), "row_open": float(opened)}
         known |= {"refreshed": float(out), "block": float(block)}
         found.append(write_queue(spec, both, each=each, **known))
-    *reads, stay = (np.reshape([one[k] for one in found], np.shape(rate)) for k in range(5))
+    queue, draining, residual, pushed, stay = (
+        np.reshape([one[k] for one in found], np.shape(rate)) for k in range(5)
+    )
     last = found[0].last if np.ndim(rate) == 0 else None
-    return Queued(*reads, np.maximum(stay - ahead - opening - own.alone, 0.0), last)
+    stay = np.maximum(stay - ahead - opening - own.alone, 0.0)
+    return Queued(queue, draining, residual, pushed, stay, last)
