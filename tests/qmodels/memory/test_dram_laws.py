@@ -393,7 +393,7 @@ def test_errors_are_known_as_far_as_systems_were_drawn(inside, outside):
         rest = {name: value for name, value in changes.items() if name not in shape}
         return replace(base, geometry=replace(base.geometry, **shape), **rest)
 
-    assert measured_error(changed(inside), 0.2)[1] and not measured_error(changed(outside), 0.2)[1]
+    assert measured_error(changed(inside), 0.2)[2] and not measured_error(changed(outside), 0.2)[2]
 
 
 def test_regions_are_named_by_what_they_are():
