@@ -254,7 +254,7 @@ class Question:
         return tuple(sorted(found, key=lambda one: one.change))
 
     def excluded_alone(self) -> Iterator[tuple[Limit, IntArray, FloatArray]]:
-        """Yield each limit, the rows that it alone excludes, the nearest first, and where it would admit each.
+        """Yield each limit, the rows that it alone excludes, the nearest first, and what would admit each.
 
         A simulated design is admitted with its whole interval.
         """

@@ -89,12 +89,13 @@ class Phrases:
 
     def _miss(self, limit: Limit) -> str:
         """Return by how much a limit is missed, or that it may be."""
-        if limit.unsure:
+        if not limit.missed:
             what = self.measured(limit.metric, (limit.low, limit.best, limit.high))
             return f"its {what} is not surely within the limit"
-        return (
-            f"its {words(limit.metric)} is {self.quantity(limit.metric, limit.best)}, {off(limit)} the limit"
-        )
+        ends = f"{self.quantity(limit.metric, limit.low)} to {self.quantity(limit.metric, limit.high)}"
+        within = f", which lies within its interval ({ends})" if limit.unsure else ""
+        what = f"its {words(limit.metric)} is {self.quantity(limit.metric, limit.best)}"
+        return f"{what}, {off(limit)} the limit{within}"
 
     def that(self, metric: str, verb: str = "are") -> str:
         """Return how designs are that are better in a metric, or how one "is"."""
