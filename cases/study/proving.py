@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from cases.study.check import Runs
-from cases.study.deciding import Progress, Simulator, decide_case
+from cases.study.check import Progress, Runs
+from cases.study.deciding import Simulator, decide_case
 from cases.study.words.answer import question_of, traffic_field
 from optimize.decisions.changes import TRIES, Evaluate, Growth, simulated_growth
 from optimize.decisions.decision import Decision
