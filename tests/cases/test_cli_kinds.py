@@ -186,10 +186,10 @@ def test_the_question_of_the_channels_has_its_answer_in_a_few_lines(run, toml):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("simulate", "--option", "cycle=9"), "must be one of .*, got 'cycle'; did you mean 'cycles'"),
+        (("simulate", "--option", "cycle=9"), "has no option 'cycle' for a Noc; did you mean 'cycles'"),
         (
             ("simulate", "--option", "accesses=9"),
-            "of the simulator of a Noc must be one of .*, got 'accesses'",
+            "has no option 'accesses' for a Noc; .* its options are packets, cycles",
         ),
         (("solve", "--trace", "a.csv"), "--trace needs a packet processor, got a Noc"),
         (("explore",), "--vary must name a field and its choices"),
