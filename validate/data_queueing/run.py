@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qmodels.checks import IntArray
+from qmodels.systems.traffic.arrivals import Recorded
 from validate.campaigns import experiment
 from validate.data_queueing.inputs import build_world, draw_packets
 from validate.data_queueing.kernel import run
@@ -33,13 +34,23 @@ class Run:
     all_operations: int  # queue operations of the whole run, those after the last arrival included
 
 
+def _lengths(job: Job) -> tuple[int, int]:
+    """Return the packets of a replication and those before the counting begins: of a trace full rotations."""
+    arrivals = job.spec.traffic.arrivals
+    if not isinstance(arrivals, Recorded):
+        return job.packets, int(job.warm_up * job.packets)
+    rotations = max(round(job.packets / len(arrivals.trace)), 1 + (job.warm_up > 0))
+    warm_up = min(max(round(job.warm_up * rotations), int(job.warm_up > 0)), rotations - 1)
+    return rotations * len(arrivals.trace), warm_up * len(arrivals.trace)
+
+
 def run_replication(job: Job) -> Run:
     """Run one replication and return its counts."""
     seed = np.random.SeedSequence(job.seed, spawn_key=(job.replication,))
-    offered = draw_packets(job.spec, seed=seed, packets=job.packets)
+    packets, warm_up = _lengths(job)
+    offered = draw_packets(job.spec, seed=seed, packets=packets)
     world = build_world(job.spec, offered, seed=seed)
-    packets = offered.segments.size
-    run(world, int(job.warm_up * packets))
+    run(world, warm_up)
     counts, operations, histograms = world.counts.copy(), world.operations.copy(), world.histograms.copy()
     run(world, packets)
     counts, histograms = world.counts - counts, world.histograms - histograms

@@ -45,7 +45,8 @@ class DataQueueingExperiment(Experiment):
     True
     """
 
-    # Packets of each replication, at least 100. A recorded trace with fewer is played whole
+    # Packets of each replication, at least 100. Of a recorded trace the full rotations that come nearest, at
+    # least two, of which the first are the warm-up
     packets: int = 100_000
     # Share of the packets before the counting begins, at least 0 and below 1. A free list is in its steady
     # state when it has been used up several times; a memory that is overloaded fills up before it overflows

@@ -10,7 +10,9 @@ import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
 from qmodels.packet_processor.controllers.recursion import follow, numbers
+from qmodels.packet_processor.following.recording import rotation
 from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.traffic.arrivals import Recorded
 from qmodels.systems.traffic.workload import Workload
 
 ACCESSES, FEWEST = 40_000, 3_000
@@ -71,8 +73,10 @@ class Sample:
         rng = np.random.default_rng([1, 0])
         mean = float(np.dot(*self.workload.segment_law))
         count = self.times * max(FEWEST, int(ACCESSES / (2 * mean + self.pace.misses)))
+        if isinstance(self.workload.arrivals, Recorded):
+            return rotation(self.workload.arrivals.trace, int(self.workload.segment_bytes)).sample(count)
         one = 8 * self.workload.sizes.mean_bytes
-        return replace(self.workload, offered_gbps=one, load_factor=1.0).packets(rng, count, place=0.5)
+        return replace(self.workload, offered_gbps=one, load_factor=1.0).packets(rng, count)
 
     @cached_property
     def _drawn(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from qmodels.packet_processor.following.stream import HOLDS, SEED, Stream
 from qmodels.systems.traffic.arrivals import Recorded
 from qmodels.systems.traffic.sizes import segment_count
 from qmodels.systems.traffic.trace import Trace
-from qmodels.systems.traffic.workload import Workload
+from qmodels.systems.traffic.workload import Packets, Workload
 
 Keys = npt.NDArray[np.uint64]
 
@@ -38,10 +38,18 @@ BLOCK, LOAD = 500, 0.7
 class Rotation(Stream):
     """A trace from the packet before which a queue is empty at any load; times begin with 0."""
 
+    bytes: IntArray  # sizes [bytes]
     keys: Keys  # random numbers of 64 bits, one for each packet
     picked: IntArray  # the packets that are followed, in order
     weight: FloatArray  # packets that each of them stands for
     doubt: str  # how well those stand for all; empty where they are all
+
+    def sample(self, count: int) -> Packets:
+        """Return consecutive packets from one of them by chance on, at most all, at one a ns on average."""
+        which = int(np.argmin(self.keys)) + np.arange(min(count, self.times.size))
+        turn, at = np.divmod(which, self.times.size)
+        times = self.times[at] + turn * float(self.times.size)
+        return Packets(times_ns=times - times[0], bytes=self.bytes[at], segments=self.segments[at])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,8 +87,8 @@ def rotation(trace: Trace, segment_bytes: int) -> Rotation:
     before = (np.cumsum(segments) - segments) * (times.size / segments.sum())
     first = int(np.argmin(before - times))
     gaps = np.roll(np.append(1.0, np.diff(times)), -first)
-    segments = np.roll(segments, -first)
-    keys = _keys(np.roll(trace.bytes, -first), gaps / trace.packet_rate)
+    segments, sizes = np.roll(segments, -first), np.roll(trace.bytes, -first)
+    keys = _keys(sizes, gaps / trace.packet_rate)
     picked, weight, doubt = np.arange(times.size), np.ones(times.size), ""
     if times.size > LONGEST:
         work = LOAD * segments / segments.mean()
@@ -90,6 +98,7 @@ def rotation(trace: Trace, segment_bytes: int) -> Rotation:
     return Rotation(
         times=np.append(0.0, np.cumsum(gaps[1:])),
         segments=segments,
+        bytes=sizes,
         **_drawn(keys),
         keys=keys,
         picked=picked,

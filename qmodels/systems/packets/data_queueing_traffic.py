@@ -121,7 +121,7 @@ class QueueTraffic:
     def packets(
         self, rng: np.random.Generator, count: int, segment_bytes: int, gaps: FloatArray | None = None
     ) -> QueuedPackets:
-        """Return realised packets: the first ones of a trace, at most as many as it has, or drawn ones.
+        """Return realised packets: drawn ones, or those of a trace, which is played round and round.
 
         The mean rate over all of them is exactly ``load_factor`` segments a slot. Of arrivals with a
         law the ``gaps`` are given.
@@ -131,9 +131,10 @@ class QueueTraffic:
         queues = None
         if isinstance(self.arrivals, Recorded):
             trace = self.arrivals.trace
-            times, sizes = trace.times_ns[:count], trace.bytes[:count]
+            turn, at = np.divmod(np.arange(count), len(trace))
+            times, sizes = trace.times_ns[at] + turn * (len(trace) / trace.packet_rate), trace.bytes[at]
             if trace.flows is not None:
-                queues = trace.flows[:count] % self.queues
+                queues = trace.flows[at] % self.queues
         else:
             times, sizes = np.cumsum(gaps_of(self.arrivals, rng, gaps, count)), self.sizes.sample(rng, count)
         segments = segment_count(sizes, segment_bytes)

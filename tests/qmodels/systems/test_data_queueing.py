@@ -167,8 +167,11 @@ def test_load_is_that_asked_for(load, count, seed):
 def test_trace_brings_its_sizes():
     traffic = QueueTraffic(arrivals=Recorded(trace=TRACE))
     assert traffic.sizes.bytes == (64, 640, 1500)
-    packets = traffic.packets(np.random.default_rng(0), 100, 64)
-    assert packets.segments.tolist() == [1, 24, 1, 10]
+    packets = traffic.packets(np.random.default_rng(0), 6, 64)
+    assert packets.segments.tolist() == [1, 24, 1, 10, 1, 24]
+    # The first packet comes again a mean gap after the last.
+    gaps = np.diff(packets.times)
+    assert gaps[3] == pytest.approx(gaps[:3].mean()) and gaps[4] == pytest.approx(gaps[0])
 
 
 def test_moved_fraction_and_popular_queues():
