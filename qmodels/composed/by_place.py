@@ -26,8 +26,9 @@ from qmodels.systems.traffic.arrivals import OnOff, Poisson
 
 MOST_KINDS = 6
 """Kinds of places that are told apart; more are put together by how far they are from what they ask."""
-DIGITS = 6
-"""Significant digits in which times of the same kind agree."""
+ALIKE, CLOSED_ALIKE = 1.1, 1.3
+"""By how many times programs may take longer, where nobody else is, at places of the same kind; where all
+flows are closed no place is overloaded before others."""
 UNLIKE = "the copies of pool {} are taken from as if they were equally far and equally often used"
 
 
@@ -43,7 +44,7 @@ class Places:
 def by_place(system: System, plan: Plan, shares: Mapping[str, LookupShares]) -> Places:
     """Return a system with a flow and a pool for each kind of place at which tokens are taken.
 
-    A job uses the pool at its own place (`System.copy_at`): the jobs of a place are a flow of their own, for
+    A job uses the pool at its own place: the jobs of a place are a flow of their own, for
     Poisson arrivals exactly, and their pool is nobody else's. Places of a kind are as far from all that is
     asked, and as often used by each flow.
     """
@@ -90,9 +91,22 @@ def _kinds(
         found.setdefault((uses, here), {}).setdefault(far, []).append(node)
     kinds = []
     for by_time in found.values():
-        for some in np.array_split(sorted(by_time), min(len(by_time), MOST_KINDS)):
-            kinds.append(tuple(node for far in some.tolist() for node in by_time[far]))
+        times, spread = sorted(by_time), CLOSED_ALIKE if all(f.closed for f in flows) else ALIKE
+        while len(bins := _bins(times, spread)) > MOST_KINDS:
+            spread *= ALIKE
+        kinds += [tuple(node for far in some for node in by_time[far]) for some in bins]
     return kinds
+
+
+def _bins(times: list[float], spread: float) -> list[list[float]]:
+    """Return ascending times in bins, in each of which the last is so many times the first at most."""
+    bins: list[list[float]] = []
+    for time in times:
+        if bins and time <= spread * bins[-1][0]:
+            bins[-1].append(time)
+        else:
+            bins.append([time])
+    return bins
 
 
 def _far(system: System, shares: Mapping[str, LookupShares], flows: list[Flow], node: int) -> float:
@@ -104,14 +118,8 @@ def _far(system: System, shares: Mapping[str, LookupShares], flows: list[Flow], 
     plan = plan_of(alone, shares)
     state = State(alone, plan, Asking(alone, plan))
     heard = state.asking.at({flow.name: 0.0 for flow in alone.flows})
-    total = sum(walk_time(state, flow, heard) for flow in alone.flows if flow.name in names)
-    return float(f"{total:.{DIGITS}g}")
-
-
-def walk_time(state: State, flow: Flow, heard: Any) -> float:
-    """Return how long a program takes. [ns]."""
-    state.rates = {each.name: 0.0 for each in state.system.flows}
-    return float(walk(state, flow, heard, NO_POOLS)[0].span.mean)
+    state.rates = {flow.name: 0.0 for flow in alone.flows}
+    return sum(walk(state, state.system.flow(n), heard, NO_POOLS)[0].span.mean for n in sorted(names))
 
 
 def _split(system: System, flows: list[Flow], pools: list[str], kinds: list[tuple[int, ...]]) -> Places:
@@ -125,9 +133,8 @@ def _split(system: System, flows: list[Flow], pools: list[str], kinds: list[tupl
         used = set(pools)
         if several:
             some = [(f, _part_of(f, kind, f"{f.name} {number}", called)) for f in flows]
-            used = {
-                step.part for _, p in some if p for step in all_steps(p.program) if isinstance(step, Acquire)
-            }
+            steps = [step for _, part in some if part for step in all_steps(part.program)]
+            used = {step.part for step in steps if isinstance(step, Acquire)}
             for flow, part in some:
                 if part is not None:
                     names[part.name] = flow.name

@@ -11,6 +11,9 @@ from qmodels.composed.moments import Span
 from qmodels.composed.stalls import Stall, quantile_of
 
 
+NONE: Mapping[str, str] = {}
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Figures:
     """What an answer says."""
@@ -37,7 +40,7 @@ class FlowFigures:
 
 
 def flow_metrics(
-    flows: Mapping[str, FlowFigures], visits: Mapping[str, float], names: Mapping[str, str]
+    flows: Mapping[str, FlowFigures], visits: Mapping[str, float], names: Mapping[str, str] = NONE
 ) -> dict[str, float]:
     """Return the metrics of all flows together, of each of several, and the times of visits by part.
 
@@ -72,7 +75,7 @@ def _mixture(flows: list[FlowFigures]) -> list[tuple[float, Span, Stall]]:
     return [(flow.throughput / total, flow.latency, flow.stall) for flow in used]
 
 
-def parts_together(flows: Mapping[str, FlowFigures], names: Mapping[str, str]) -> dict[str, float]:
+def parts_together(flows: Mapping[str, FlowFigures], names: Mapping[str, str] = NONE) -> dict[str, float]:
     """Return the mean times that the latency of all flows is made of, by the names of the parts."""
     total = sum(flow.throughput for flow in flows.values())
     found: dict[str, float] = {}

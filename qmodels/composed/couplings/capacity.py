@@ -75,5 +75,6 @@ def _pool_limit(state: State, pool: str, rates: Mapping[str, float]) -> float:
         most = state.curves[pool](rate).most if state.loses(pool) else state.insides[pool].most(rate)
         return most / taken - factor
 
-    high = room(0.0)
-    return float(brentq(room, 0.0, high, rtol=NEAR)) if room(high) < 0 else min(high, INF)
+    low = NEAR * START / taken
+    high = room(low)
+    return float(brentq(room, low, high, rtol=NEAR)) if room(high) < 0 else high

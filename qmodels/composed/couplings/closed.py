@@ -117,6 +117,8 @@ def see(state: State, flow: Flow) -> None:
     """Find the rate of the others that a job of a closed flow sees: its program takes what N / X says."""
     idle = float(flow.think.mean) if flow.think is not None else 0.0
     rate = state.rates[flow.name]
+    if rate <= 0:
+        return  # others leave nothing
     time = flow.population / rate - idle
     met = met_now(state, {**state.rates, flow.name: rate})
 

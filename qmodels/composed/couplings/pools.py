@@ -141,7 +141,8 @@ def open_pool(
     most = float(speeds[-1])
     if own >= most * FULL:
         endless = Span(np.inf, np.inf)
-        return Pool(wait=endless, hold=tokens / most, taken=rate, most=most * inside.copies, busy=1.0)
+        hold = tokens / most if most > 0 else np.inf
+        return Pool(wait=endless, hold=hold, taken=rate, most=most * inside.copies, busy=1.0)
     held, queued, waits = _numbers(own, speeds, gaps)
     everyone = _numbers(own, inside.endless(rate), gaps)
     crowded = max((everyone[0] + everyone[1]) / own - alone, 0.0)

@@ -52,7 +52,8 @@ class Flows:
     @property
     def service(self) -> tuple[float, float]:
         """Mean and squared coefficient of variation of the services of all."""
-        return mixture(self.rate, self.mean, self.scv)
+        weights = self.rate if self.rate.any() else np.ones(self.rate.size)
+        return mixture(weights, self.mean, self.scv)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
