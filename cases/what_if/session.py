@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from threading import RLock
 from typing import Any
 
 import numpy as np
 
-from cases.what_if.answering import answer_data, comparison, picture
+from cases.what_if.answering import comparison, picture
 from cases.what_if.controls import Control, changed, controls
 from cases.what_if.python_text import python_text
 from cases.what_if.simulating import Simulating
+from cases.what_if.solving import Aside, CancelledError, solved
 from optimize.search.pareto import nondominated
-from qmodels.dispatch import solve
 from qmodels.systems.spec.fields import array_fields, varied_fields
 from qmodels.systems.spec.hashing import stable_hash
 from qmodels.systems.spec.kind import kind_of, metric_of
@@ -31,6 +31,9 @@ KEPT = 512
 SLICE_SECONDS = 0.05
 """What one call works ahead, so that a change never waits long."""
 
+PATIENCE = 1.0
+"""Time that a new question waits for the answer under way before it ends that one. [s]"""
+
 SWEPT = 7
 """Most values of a field in a sweep of two."""
 
@@ -38,7 +41,8 @@ SWEPT = 7
 class Session:
     """What a page and a notebook do with one design; every method returns plain values for JSON.
 
-    ``spec``: where it starts, and what it is compared with at first.
+    ``spec``: where it starts, and what it is compared with at first; ``solver``: who answers, this process or
+    one aside.
 
     Raises
     ------
@@ -64,19 +68,20 @@ class Session:
         *("state", "change", "undo", "redo", "unchange", "pin", "load", "export"),
         *("neighbours", "sweep", "simulate", "cancel", "simulation"),
     )
+    NEW = ("change", "undo", "redo", "unchange", "load")  # what is under way is no longer wanted
 
-    def __init__(self, spec: Any) -> None:
+    def __init__(self, spec: Any, solver: Callable[[Any], dict[str, Any]] = solved) -> None:
         kind_of(spec)
         for path, value in array_fields(spec).items():
             raise ValueError(f"what_if needs one design, got {path} = {np.asarray(value).tolist()}")
         self._answers: OrderedDict[str, dict[str, Any]] = OrderedDict()
-        self._lock = RLock()
+        self._lock, self._solver = RLock(), solver
         self._history, self._at = [spec], 0
         self._refused: dict[str, dict[str, str]] = {}
         self._version = 0
         self.simulating = Simulating()
         self.pinned = spec
-        solve(spec)  # what it takes to import the model is not the design's
+        solver(spec)  # what it takes to import the model is not the design's
         self._answer(spec)
         self._controls = controls(spec)
 
@@ -93,9 +98,14 @@ class Session:
             if name in ("cancel", "simulation"):
                 found: dict[str, Any] = getattr(self, name)(**arguments)
                 return found
-            with self._lock:
+            while not self._lock.acquire(timeout=PATIENCE if name in self.NEW else -1):
+                if isinstance(self._solver, Aside):
+                    self._solver.cancel()
+            try:
                 found = getattr(self, name)(**arguments)
                 return found
+            finally:
+                self._lock.release()
         except Exception as error:
             return {"error": _one_line(error)}
 
@@ -140,6 +150,8 @@ class Session:
                 self._answer(spec)
             except Exception as refusal:
                 error = _one_line(refusal)
+                if isinstance(refusal, CancelledError):
+                    break
                 continue
             for path in tried:
                 self._refused.pop(path, None)
@@ -219,11 +231,7 @@ class Session:
     def _answer(self, spec: Any) -> dict[str, Any]:
         key = stable_hash(spec)
         if key not in self._answers:
-            started = time.perf_counter()
-            with np.errstate(all="ignore"):
-                found = answer_data(solve(spec), spec)
-            found["milliseconds"] = 1e3 * (time.perf_counter() - started)
-            self._answers[key] = found
+            self._answers[key] = self._solver(spec)
             if len(self._answers) > KEPT:
                 self._answers.popitem(last=False)
         self._answers.move_to_end(key)
@@ -297,5 +305,5 @@ def _said(value: Any) -> str:
 def _one_line(error: Exception) -> str:
     """Return what went wrong in one line; what is no refusal says what it is."""
     words = " ".join([str(error), *getattr(error, "__notes__", ())]).split()
-    name = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+    name = "" if isinstance(error, ValueError | CancelledError) else f"{type(error).__name__}: "
     return name + " ".join(words)

@@ -144,13 +144,15 @@ class Kernel:
             request.unlink(missing_ok=True)
 
 
-def another_python(code: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
+def another_python(
+    code: str, stdin: int = subprocess.DEVNULL, stdout: int = subprocess.DEVNULL
+) -> subprocess.Popen[bytes]:
     """Start a process that imports what this one does, prints nothing and does not end when this one does."""
     return subprocess.Popen(
         [sys.executable, "-P", "-c", code],  # without -P it would import what stands where we were started
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
         stdin=stdin,
-        stdout=subprocess.DEVNULL,
+        stdout=stdout,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
