@@ -13,6 +13,7 @@ from qmodels.composed.as_network import solved_as_network
 from qmodels.composed.asking import Asking
 from qmodels.composed.by_place import by_place
 from qmodels.composed.couplings.circles import circle_doubts
+from qmodels.composed.effort import afford_answer
 from qmodels.composed.errors import error_doubts, measured_errors
 from qmodels.composed.figures import Figures
 from qmodels.composed.fixed_point.state import State
@@ -96,6 +97,7 @@ def _require_models(system: System) -> None:
 
 def _solve_point(system: System) -> Answer:
     _require_models(system)
+    afford_answer(system)
     shares = {
         name: lookup_shares(part) for name, part in system.parts.items() if isinstance(part, CacheSystem)
     }

@@ -10,7 +10,7 @@ from qmodels import checks
 from qmodels.checks import Numeric
 from qmodels.systems.composed.nodes import nodes_text, read_nodes
 from qmodels.systems.composed.program_text import parse, program_text
-from qmodels.systems.composed.steps import Step, read_program, require_depth
+from qmodels.systems.composed.steps import Step, all_steps, read_program, require_depth, require_size
 from qmodels.systems.laws.fields import keep
 from qmodels.systems.laws.kinds import require_law
 from qmodels.systems.laws.times import Law
@@ -110,6 +110,7 @@ class Flow:
         if self.loses and self.window is None:
             raise ValueError(f"{here} window must be given with when_full 'loss', got None")
         require_depth(f"{here} program", self.program)
+        require_size(f"{here} program", len(all_steps(self.program)))
         if not self.program:
             raise ValueError(f"{here} program must have a step, got ()")
         if (self.arrivals is None) == (self.population == 0):

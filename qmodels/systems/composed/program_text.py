@@ -23,12 +23,24 @@ import json
 import re
 import tomllib
 from dataclasses import MISSING, fields, is_dataclass
+from itertools import pairwise
 from typing import Any
 
 from qmodels import checks
 from qmodels.checks import shown
 from qmodels.guarded import guarded
-from qmodels.systems.composed.steps import DEEPEST, STEPS, Allocate, Branch, Each, Fork, Free, Lookup, Repeat
+from qmodels.systems.composed.steps import (
+    DEEPEST,
+    STEPS,
+    Allocate,
+    Branch,
+    Each,
+    Fork,
+    Free,
+    Lookup,
+    Repeat,
+    require_size,
+)
 from qmodels.systems.laws.kinds import LAWS
 from qmodels.systems.laws.times import Deterministic
 from qmodels.systems.spec.fields import field_names
@@ -107,6 +119,9 @@ class _Reader:
             line += found[0].count("\n")
             place = found.end()
         self.tokens.append(("stop", "the end", line))
+        before = ("end", *(kind for kind, _, _ in self.tokens))
+        steps = sum(kind == "word" and last in ("end", "open") for last, kind in pairwise(before))
+        require_size(name, steps)
         self.at = self.depth = 0
 
     @property

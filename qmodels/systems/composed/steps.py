@@ -29,6 +29,9 @@ which has a row of its own in a bank that the line decides."""
 DEEPEST = 32
 """How deep steps may be in one another."""
 
+MOST_STEPS = 8192
+"""Of a program, in all."""
+
 SEGMENTS = "segments"
 """As many as the job has segments, see `Flow.sizes`."""
 
@@ -407,6 +410,12 @@ def require_depth(name: str, program: tuple[Any, ...]) -> None:
         if not level:
             return
     raise ValueError(f"{name} must have its steps at most {DEEPEST} deep in one another, got more")
+
+
+def require_size(name: str, steps: int) -> None:
+    """Refuse programs of more steps than `MOST_STEPS`, those inside others among them."""
+    if steps > MOST_STEPS:
+        raise ValueError(f"{name} must have at most {MOST_STEPS} steps, got {steps}")
 
 
 def step_name(step: Any) -> str:

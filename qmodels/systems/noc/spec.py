@@ -20,6 +20,7 @@ from qmodels.systems.noc.patterns import Pattern, Permutation, RateMatrix, unifo
 from qmodels.systems.noc.router import PacketClass, QosRule, Router
 from qmodels.systems.noc.routes import SourceRoute
 from qmodels.systems.noc.routing import ROUTINGS, TIES, find_routes
+from qmodels.systems.noc.size import afford_routes
 from qmodels.systems.noc.topology import Topology
 from qmodels.systems.spec.fields import field_names
 from qmodels.systems.spec.metrics import MetricNames
@@ -250,6 +251,7 @@ def _structure(noc: Noc) -> dict[str, object]:
         flows = closed_flows(traffic, n, sizes)
     else:
         kinds = noc.packet_classes
+        afford_routes("topology", topology, int(np.count_nonzero(traffic.matrix(n))) * len(kinds))
         flows = open_flows(traffic, n, kinds, [noc.class_flits(one) for one in kinds])
     routes = find_routes(
         topology, noc.routing, source=flows["source"], target=flows["target"], ties=noc.ties, table=noc.routes

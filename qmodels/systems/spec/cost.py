@@ -1,8 +1,8 @@
 """How much work a call may start without being asked for more: before it starts.
 
 The limits fit a machine of 8 GB and an evening: half its memory, some hours of simulated jobs on a core, a
-table of designs that is held in that memory, minutes of arithmetic. The environment variable
-``QMODELS_LIMIT`` multiplies them: ``QMODELS_LIMIT=10`` allows ten times as much.
+table of designs that is held in that memory, minutes of arithmetic, half a minute for the answer to a system.
+The environment variable ``QMODELS_LIMIT`` multiplies them: ``QMODELS_LIMIT=10`` allows ten times as much.
 
 >>> afford("packets", 1e12, jobs=8e12)
 Traceback (most recent call last):
@@ -20,7 +20,7 @@ from qmodels import checks
 
 VARIABLE = "QMODELS_LIMIT"
 
-LIMITS = {"jobs": 1e10, "bytes": 4e9, "designs": 1e7, "operations": 1e10}
+LIMITS = {"jobs": 1e10, "bytes": 4e9, "designs": 1e7, "operations": 1e10, "seconds": 30}
 """What is allowed without being asked, of each kind of cost."""
 
 

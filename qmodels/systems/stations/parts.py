@@ -20,6 +20,8 @@ ONE_CLASS = "job"
 """Name of the class of jobs where there is only one."""
 
 DISCIPLINES = ("fifo", "lifo", "lifo-preemptive", "priority", "priority-preemptive", "sharing")
+MOST_PLACES = 2**22
+"""Servers, or places, of a station that has not any number of them: models have an array of them."""
 PREEMPTIVE = ("lifo-preemptive", "priority-preemptive")
 WHEN_FULL = ("loss", "after-service", "before-service")
 
@@ -292,7 +294,7 @@ def _service(here: str, value: Any) -> Any:
 def _count_or_inf(name: str, value: Any) -> Any:
     if isinstance(value, float) and value == INF:
         return INF
-    return whole(name, value)
+    return whole(name, value, maximum=MOST_PLACES)
 
 
 def _multiplier(here: str, value: Any) -> tuple[float, ...]:

@@ -9,8 +9,9 @@ import pytest
 
 import qmodels as qm
 from optimize import Space, explore
-from qmodels.systems.composed.steps import Repeat, Visit
-from qmodels.systems.laws.times import Erlang, Exponential
+from qmodels.systems.composed.steps import Fork, Hold, Repeat, Visit
+from qmodels.systems.laws.times import Deterministic, Erlang, Exponential
+from qmodels.systems.noc.topologies import mesh
 from qmodels.systems.spec.cost import VARIABLE, afford
 from qmodels.systems.stations.parts import JobClass, Station
 from qmodels.systems.stations.queueing_network import single_station
@@ -103,3 +104,56 @@ def test_a_number_that_no_model_can_carry_is_named():
         replace(qm.PacketProcessor().noc, link_width="x")
     with pytest.raises(ValueError, match=r"^noc.clock_ghz must be >= 1e-100, got 1e-300$"):
         replace(qm.PacketProcessor().noc, clock_ghz=1e-300)
+
+
+STATION = Station(service=Exponential(mean=1.0))
+OPEN = {"arrivals": Poisson(), "rate": 1e-6}
+
+
+def system(*flows: qm.Flow, **parts: object) -> qm.System:
+    return qm.System(parts={"a": STATION, **parts}, flows=flows)
+
+
+def meshed(side: int) -> qm.System:
+    flow = qm.Flow(at="0..3", program=(Visit("a"),), **OPEN)
+    return qm.System(
+        parts={"a": STATION, "noc": qm.Noc(topology=mesh(side, side))}, place={"a": 5}, flows=flow
+    )
+
+
+def branches(count: int) -> qm.System:
+    return system(
+        qm.Flow(
+            program=(Fork(tuple((Visit("a"), Hold(Deterministic(mean=k))) for k in range(count))),), **OPEN
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        (lambda: meshed(64), "parts.noc.topology"),
+        (lambda: qm.Noc(topology=mesh(64, 64), injection_rate=1e-4), "topology"),
+        (lambda: branches(2000), "flows.jobs.program"),
+        (lambda: system(*(qm.Flow(name=f"f{k}", program="visit a", **OPEN) for k in range(2000))), "flows"),
+        (lambda: system(qm.Flow(program="visit a", population=10**6)), "flows.jobs.population"),
+    ],
+    ids=["system of a mesh", "mesh", "fork", "flows", "population"],
+)
+def test_an_answer_that_would_take_long_or_much_memory_is_refused_by_its_field(spec, field):
+    design = spec()
+    with pytest.raises(
+        ValueError, match=rf"^{field} must ask for at most \S+ (bytes|seconds), got \d+ \(.*LIMIT"
+    ):
+        qm.solve(design)
+
+
+def test_sizes_of_a_system_end():
+    with pytest.raises(
+        ValueError, match=r"station 'a': servers must be a whole number from 1 to 4194304, got"
+    ):
+        Station(name="a", service=Exponential(mean=1.0), servers=10**9)
+    with pytest.raises(ValueError, match=r"^flow 'jobs': program must have at most 8192 steps, got 20001$"):
+        qm.Flow(program=f"fork {'{ visit a }' * 20_000}", **OPEN)
+    with pytest.raises(ValueError, match=r"^flow 'jobs': program must have at most 8192 steps, got 20000$"):
+        qm.Flow(program=(Visit("a"),) * 20_000, **OPEN)
