@@ -30,7 +30,13 @@ import numpy as np
 from qmodels.checks import shown
 
 EXTREME = 250
-"""Decades from 1 at which a number is what was wrong, whatever the error."""
+"""Decades from 1 from which a number may be what was wrong, whatever the error."""
+FAR = 8
+"""The same where arithmetic or memory gave out: nearer to 1 doubles carry it."""
+LARGE = 3
+"""Decades of a size for which there may be no memory."""
+NEARER = 8
+"""A number is tried again with so many times fewer decades."""
 
 NUMBERS = int, float, np.number, np.ndarray
 
@@ -46,7 +52,9 @@ def guarded(function: F) -> F:
             with np.errstate(over="ignore", under="ignore", divide="raise", invalid="raise"):
                 return function(*args, **named)
         except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError) as error:
-            worded = _worded(error, _by_name(function, args, named))
+            given = _by_name(function, args, named)
+            worded = _worded(error, given, lambda name, value: function(**{**given, name: value}))
+            worded = worded or _of_another_kind(error, given)
             if worded is None:
                 raise
             raise ValueError(worded) from error
@@ -67,12 +75,12 @@ def of_spec(function: Callable[[Any], Any], spec: Any) -> Any:
             afford(f"values of {most}", swept[most].size, designs=math.prod(shape))
         return function(spec)
 
-    return in_words(answer, spec)
+    return in_words(answer, spec, function)
 
 
-def in_words(part: Callable[[], Any], spec: Any) -> Any:
-    """Return a part of what a model says of a spec, see `of_spec`."""
-    from qmodels.systems.spec.fields import field_paths, is_spec
+def in_words(part: Callable[[], Any], spec: Any, again: Callable[[Any], Any]) -> Any:
+    """Return a part of what a model says of a spec, see `of_spec`; ``again``: the same of another spec."""
+    from qmodels.systems.spec.fields import field_paths, is_spec, replace_paths
 
     try:
         with np.errstate(over="ignore", under="ignore", divide="raise", invalid="raise"):
@@ -81,7 +89,7 @@ def in_words(part: Callable[[], Any], spec: Any) -> Any:
         fields = field_paths(spec) if is_spec(spec) else {}
         # Only numbers can be too large, or of shapes that do not fit; an empty tuple is a field left out.
         given = {name: value for name, value in fields.items() if isinstance(value, NUMBERS)}
-        worded = _worded(error, given)
+        worded = _worded(error, given, lambda name, value: again(replace_paths(spec, {name: value})))
         if worded is None:
             raise
         raise ValueError(worded) from error
@@ -98,8 +106,11 @@ def _by_name(
     return {name: value for name, value in given.items() if name not in ("args", "named")} | dict(named)
 
 
-def _worded(error: Exception, given: Mapping[str, Any]) -> str | None:
-    """Return an error in the words of the arguments; None where it is in such words, or not about them."""
+def _worded(error: Exception, given: Mapping[str, Any], again: Callable[[str, Any], Any]) -> str | None:
+    """Return an error in the words of the arguments; None where it is in such words, or not about them.
+
+    ``again``: the same with one argument changed: no size is blamed unless a change of it cures.
+    """
     said = str(error)
     if isinstance(error, ValueError) and "\n" in said:  # of the name of a file
         return " ".join(said.split())
@@ -109,7 +120,7 @@ def _worded(error: Exception, given: Mapping[str, Any]) -> str | None:
     empty = [name for name, shape in shapes.items() if 0 in shape]
     if empty:
         return f"{empty[0]} must hold a number, got an empty array"
-    if "broadcast" in said:
+    if "broadcast" in said and shapes:
         names, found = _listed(list(shapes)), _listed([str(shape) for shape in shapes.values()])
         return f"{names} must have shapes that go together, got {found}"
     ragged = [name for name, shape in shapes.items() if shape == (-1,)]
@@ -119,9 +130,16 @@ def _worded(error: Exception, given: Mapping[str, Any]) -> str | None:
         name, shape = next(iter(shapes.items()))
         return f"{name} must be one number, got an array of shape {shape}"
     name = max(given, key=lambda name: _decades(given[name]), default="")
-    numeric = isinstance(error, ArithmeticError | MemoryError | np.linalg.LinAlgError)
-    if name and _decades(given[name]) > (0 if numeric else EXTREME):
+    arithmetic = isinstance(error, ArithmeticError | np.linalg.LinAlgError)
+    least = LARGE if isinstance(error, MemoryError) else FAR if arithmetic else EXTREME
+    if name and _decades(given[name]) > least and _cures(error, name, given[name], again):
         return f"{name} must be of a size that the formula can carry, got {shown(given[name])}"
+    return None
+
+
+def _of_another_kind(error: Exception, given: Mapping[str, Any]) -> str | None:
+    """Return an error of the kind of an argument in its words; the fields of a spec have been checked."""
+    said = str(error)
     if isinstance(error, TypeError | AttributeError):
         words = set(re.findall(r"\w+", said))
         for name, value in given.items():
@@ -130,6 +148,22 @@ def _worded(error: Exception, given: Mapping[str, Any]) -> str | None:
             if lone or any(type(one).__name__ in words for one in (value, *inside)):
                 return f"{name} must be of another kind ({said}), got {shown(value)}"
     return None
+
+
+def _cures(error: Exception, name: str, value: Any, again: Callable[[str, Any], Any]) -> bool:
+    """Return whether the error is gone where a number is much nearer to 1."""
+    if isinstance(value, int) and not math.isfinite(_decades(value)):
+        return True
+    numbers = np.asarray(value, dtype=float)
+    nearer = np.sign(numbers) * np.abs(numbers) ** (1 / NEARER)
+    if np.asarray(value).dtype.kind in "iu":
+        nearer = np.rint(nearer).astype(np.int64)
+    try:
+        with np.errstate(over="ignore", under="ignore", divide="raise", invalid="raise"):
+            again(name, nearer if np.ndim(value) else nearer.item())
+    except Exception as other:
+        return type(other) is not type(error)
+    return True
 
 
 def _decades(value: Any) -> float:

@@ -173,7 +173,7 @@ class Asking:
             chosen = own if site.own else rates
             begun = chosen[site.flow]
             if (site.flow, site.part) in met:
-                begun = met[site.flow, site.part] / self.entering.get(site.flow, 1.0)
+                begun = met[site.flow, site.part] / max(self.entering.get(site.flow, 1.0), LEAST)
             rate = max(begun, LEAST) * site.visits * self.coming.get(site.number, 1.0)
             if rate > 0:
                 asked.setdefault(site.part, []).append(self._stream(site, rate))

@@ -62,7 +62,9 @@ def flow_metrics(
             offered = sum(flow.throughput / (1 - flow.lost) for flow in losing)
             lost = sum(flow.throughput * flow.lost / (1 - flow.lost) for flow in losing)
             kept = sum(flow.throughput for flow in some if np.isnan(flow.lost))
-            metrics[f"blocking_probability{place}"] = lost / (offered + kept)
+            # Where nothing comes through it is not known how many come.
+            share = lost / (offered + kept) if offered + kept > 0 else max(flow.lost for flow in losing)
+            metrics[f"blocking_probability{place}"] = share
     return metrics | {f"visit_latency[{part}]": time for part, time in visits.items()}
 
 

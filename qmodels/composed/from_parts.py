@@ -37,9 +37,8 @@ def parts_figures(state: State) -> Figures:
     intensity = {name: load for name, load in full.intensity.items()}
     for name, pool in pools.items():
         if name in state.system.parts:
-            load = pool.taken / pool.most if pool.taken >= pool.most else pool.busy
             part = state.names.get(name, name)
-            intensity[part] = max(load, intensity.get(part, 0.0))
+            intensity[part] = max(pool.load, intensity.get(part, 0.0))
     stable = all(np.isfinite(flow.latency.mean) for flow in flows.values())
     metrics = flow_metrics(flows, _visits(state, heards, met), state.names)
     metrics["saturation_factor"] = saturation_factor(state)
@@ -58,7 +57,7 @@ def flow_figures(state: State, flow: Flow, passage: Passage, pools: Mapping[str,
     parts = dict(passage.parts)
     latency, rate = passage.latency, state.rates[flow.name]
     wait = state.extra.get(flow.name, 0.0)
-    if flow.loses and window_of(flow.name) in pools:
+    if flow.loses and window_of(flow.name) in pools and passage.span.finite:
         # What the window says, and not the stream that would stay nearly as long.
         wait = pools[window_of(flow.name)].hold - passage.span.mean
     if wait != 0:

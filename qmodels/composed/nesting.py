@@ -53,6 +53,12 @@ def taken_while_held(plan: Plan) -> set[tuple[str, str]]:
     return {(pool, node.site.part) for node, held in _steps(plan) if isinstance(node, Take) for pool in held}
 
 
+def taken_in_branches(plan: Plan) -> set[str]:
+    """Return the pools that branches or copies of a job take from: it may be at several of them at once."""
+    joins = (node for node, _ in _steps(plan) if isinstance(node, Together | Copies))
+    return {inside.site.part for node in joins for inside, _ in _walk(node, {}) if isinstance(inside, Take)}
+
+
 def _steps(plan: Plan) -> Iterator[tuple[Any, dict[str, int]]]:
     for root in plan.roots.values():
         yield from _walk(root, {})

@@ -81,7 +81,11 @@ def solve_packet_processor(spec: PacketProcessor) -> PacketAnswer:
 
     def metric(name: str) -> Any:
         value = metrics[name]
-        return in_words(lambda: shown(value() if callable(value) else value), spec)
+        return in_words(
+            lambda: shown(value() if callable(value) else value),
+            spec,
+            lambda other: solve_packet_processor(other).metrics[name],
+        )
 
     @cache
     def errors() -> dict[str, MeasuredError]:

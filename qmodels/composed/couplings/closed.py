@@ -30,14 +30,14 @@ def closed_rate(state: State, flow: Flow) -> float:
     ``state``: the system in a round of its fixed point; ``stays`` at the flow's own pools are set.
 
     That of `going_round` for what is done outside its own pools, each of which is a region. Pools that other
-    flows use too keep their waits.
+    flows use too, or that branches take from, keep their waits.
     """
     idle = float(flow.think.mean) if flow.think is not None else 0.0
     own = [
         pool
         for pool in state.insides
         if {take.flow for take in state.takes(pool)} == {flow.name}
-        and not any(pool in inner for inner in state.nested.values())
+        and not any(pool in inner for inner in (*state.nested.values(), state.in_branches))
     ]
     fixed = {pool: curve for pool, curve in state.curves.items() if pool not in own}
 
@@ -63,6 +63,9 @@ def closed_rate(state: State, flow: Flow) -> float:
         each = state.taken(pool, {**state.rates, flow.name: 1.0})
         inside = state.insides[pool]
         speeds = spread(inside.speeds(state.taken(pool, state.rates)), inside.copies) / each
+        if speeds[0] <= 0:  # the others fill a part inside
+            state.stays[pool], state.numbers[flow.name] = np.inf, {}
+            return 0.0
         regions.append(Region(speeds=speeds, scv=inside.scv))
     alone = idle + sum(times_at(0.0).values()) + sum(1 / float(region.speeds[0]) for region in regions)
     if alone <= 0:
@@ -117,8 +120,9 @@ def see(state: State, flow: Flow) -> None:
     """Find the rate of the others that a job of a closed flow sees: its program takes what N / X says."""
     idle = float(flow.think.mean) if flow.think is not None else 0.0
     rate = state.rates[flow.name]
-    if rate <= 0:
-        return  # others leave nothing
+    if rate <= 0:  # the others fill a part that its jobs need
+        state.seen[flow.name] = state.extra[flow.name] = 0.0
+        return
     time = flow.population / rate - idle
     met = met_now(state, {**state.rates, flow.name: rate})
 

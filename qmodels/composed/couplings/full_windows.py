@@ -44,9 +44,12 @@ def lossy_pool(rate: float, *, speeds_at: Speeds, tokens: int) -> Pool:
     >>> round(pool.lost, 4), round(pool.hold, 4)
     (0.2105, 1.0)
     """
+    if float(speeds_at(0.0)[-1]) <= 0:  # others fill a part inside
+        return Pool(wait=Span(0.0, 0.0), hold=np.inf, taken=rate, most=0.0, busy=1.0, lost=1.0 - NEAR)
 
     def law_at(inside: float) -> tuple[FloatArray, FloatArray]:
         speeds = speeds_at(inside)
+        speeds = speeds[np.minimum(np.arange(tokens), speeds.size - 1)]
         return birth_death_law(np.full(tokens, rate), speeds), speeds
 
     def more(inside: float) -> float:
@@ -54,10 +57,10 @@ def lossy_pool(rate: float, *, speeds_at: Speeds, tokens: int) -> Pool:
 
     found = rate if more(rate) >= 0 else float(brentq(more, 0.0, rate, xtol=rate * NEAR))
     law, speeds = law_at(found)
-    held, lost = float(law @ np.arange(law.size)), float(law[-1])
+    held, lost, through = float(law @ np.arange(law.size)), float(law[-1]), float(law[1:] @ speeds)
     return Pool(
         wait=Span(0.0, 0.0),
-        hold=held / float(law[1:] @ speeds),
+        hold=held / through if through > 0 else 1 / float(speeds[0]),
         taken=rate,
         most=float(speeds[-1]),
         busy=held / tokens,
@@ -71,11 +74,13 @@ def speeds_inside(state: State, pool: str, inside: Inside) -> Speeds:
     ``state``: the system in a round of its fixed point; ``inside``: its inside, all of it.
 
     `going_round` what is outside of other pools, and these, of whose copies each job takes a random one.
+    Those that branches take from keep their waits.
     """
     (take,) = state.takes(pool)
     flow, nested = state.system.flow(take.flow), state.nested
     inner = [n for n in nested[pool] if n in state.curves and not any(n in nested[m] for m in nested[pool])]
-    if not inner:
+    regions = [name for name in inner if name not in state.in_branches]
+    if not regions:
         return inside.speeds
 
     others = state.among(flow.name)
@@ -87,7 +92,7 @@ def speeds_inside(state: State, pool: str, inside: Inside) -> Speeds:
         met = met_at(state, rates(rate), {name: state.curves[name] for name in inner})
         passage, held = walk(state, flow, state.calm.at(rates(rate), met=others), met)
         times = dict(passage.by_part)
-        for name in inner:
+        for name in regions:
             for part, time in held[name].parts.items():
                 times[part] -= time / state.tokens_each(name)
             times.pop(name, None)
@@ -105,13 +110,13 @@ def speeds_inside(state: State, pool: str, inside: Inside) -> Speeds:
         return _copies_together(state.insides[name], come, inside.tokens)
 
     def speeds_at(rate: float) -> FloatArray:
-        regions = []
-        for name in inner:
+        found = []
+        for name in regions:
             each = state.taken(name, rates(1.0))
             one = state.insides[name].tokens == 1
             come = state.rates[flow.name] if one else max(rate, NEAR)
-            regions.append(Region(speeds=held(name, come * each) / each))
-        return going_round(profile, inside.tokens, regions=regions).rates
+            found.append(Region(speeds=held(name, come * each) / each))
+        return going_round(profile, inside.tokens, regions=found).rates
 
     return speeds_at
 

@@ -41,6 +41,13 @@ class Pool:
     busy: float  # share of the tokens that are held, mean over time
     lost: float = 0.0  # share of the jobs that find none and are lost
 
+    @property
+    def load(self) -> float:
+        """Share of the tokens that those who come would hold, above 1 if there are too few."""
+        if self.taken < self.most:
+            return self.busy
+        return self.taken / self.most if self.most > 0 else np.inf
+
     def staying(self, time: float) -> Pool:
         """Return what is met if waiting and holding take a time together."""
         now = self.wait.mean + self.hold
@@ -141,7 +148,7 @@ def open_pool(
     most = float(speeds[-1])
     if own >= most * FULL:
         endless = Span(np.inf, np.inf)
-        hold = tokens / most if most > 0 else np.inf
+        hold = tokens / most if most > 0 else np.inf  # others fill a part inside
         return Pool(wait=endless, hold=hold, taken=rate, most=most * inside.copies, busy=1.0)
     held, queued, waits = _numbers(own, speeds, gaps)
     everyone = _numbers(own, inside.endless(rate), gaps)
@@ -210,6 +217,8 @@ class ClosedPool:
     def at(self, rate: float) -> Pool:
         """Return what is met if tokens of all copies together are taken at a rate."""
         copies, tokens = self.inside.copies, self.inside.tokens
+        if self.inside.speeds(rate)[0] <= 0:  # others fill a part inside
+            return Pool(wait=Span(np.inf, np.inf), hold=np.inf, taken=rate, most=0.0, busy=1.0)
         own, rows = rate / copies, self._rows(rate)
         wait, hold, waits = (float(np.interp(own, rows[:, 0], rows[:, k])) for k in (1, 2, 3))
         most = float(rows[-1, 0])

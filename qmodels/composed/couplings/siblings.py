@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from math import sqrt
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -94,7 +94,8 @@ class Siblings:
         if apart and isinstance(self.system.parts[site.part], Station) and site.number in self.responses:
             met = max(1 - others.gap / pace, 0.0) / 2 * others.count
             if others.rounds > 1 and others.loop > 0:
-                share = min(self.responses[site.number].mean / others.loop, 1.0)
+                mean = self.responses[site.number].mean
+                share = min(mean / others.loop, 1.0) if mean < inf else 1.0
                 # Those that find a server free as often as not are met as by chance.
                 servers = float(self.system.parts[site.part].servers)
                 again = (others.count + min(max(others.count + 1 - servers, 0.0), others.count)) / 2

@@ -145,9 +145,11 @@ def _stalled(state: State, pool: str, inside: Inside, rate: float) -> float:
     if inside.few is inside.profile:
         return 0.0
     rates = state.scaled(pool, state.rates, rate / state.taken(pool, state.rates))
-    between = inside.tokens / float(inside.speeds(rate)[-1])
+    most = float(inside.speeds(rate)[-1])
+    if most <= 0:  # others fill a part inside
+        return 0.0
     heard = state.asking_inside(pool).at(rates, met=state.among_inside(pool))
-    return stalled(heard, state.sites_inside(pool), rates, rate * between)
+    return stalled(heard, state.sites_inside(pool), rates, rate * inside.tokens / most)
 
 
 def _alone_scvs(state: State, pool: str, flows: set[str]) -> tuple[float, dict[str, float]]:

@@ -69,8 +69,8 @@ def _fit(state: State) -> None:
     loads = state.asking.at(state.rates).intensity
     for flow in state.system.flows:
         if flow.closed:
-            asked = [loads[site.part] for site in state.sites_of(flow.name)]
-            state.rates[flow.name] /= max([1.0, *asked])
+            asked = {site.part for site in state.sites_of(flow.name)}
+            state.rates[flow.name] /= max([1.0, *(loads[part] for part in asked)])
 
 
 def _steady(recent: list[list[float]]) -> bool:

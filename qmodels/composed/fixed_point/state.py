@@ -13,7 +13,7 @@ from qmodels.composed.couplings.pauses import met_once
 from qmodels.composed.couplings.pools import Inside, Pool
 from qmodels.composed.couplings.revisits import visit_laws
 from qmodels.composed.moments import moments_of
-from qmodels.composed.nesting import pools_inside, sites_inside
+from qmodels.composed.nesting import pools_inside, sites_inside, taken_in_branches
 from qmodels.composed.plan import Plan, Site
 from qmodels.composed.planning import window_of
 from qmodels.systems.composed.flow import Flow
@@ -79,6 +79,11 @@ class State:
     def nested(self) -> dict[str, set[str]]:
         """The pools, those inside others first, and what is inside of each."""
         return pools_inside(self.plan)
+
+    @cached_property
+    def in_branches(self) -> set[str]:
+        """The pools that branches or copies of a job take from."""
+        return taken_in_branches(self.plan)
 
     @cached_property
     def leaves_traces(self) -> bool:

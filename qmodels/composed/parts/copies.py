@@ -38,10 +38,13 @@ def copy_shares(nodes: Sequence[int], streams: Sequence[Stream]) -> FloatArray:
 def over_copies(nodes: Sequence[int], streams: tuple[Stream, ...], respond: Respond) -> PartAnswer:
     """Return what a part with copies answers, from what one copy answers to what comes to it.
 
-    Copies that are asked the same are asked once. Times are means over the copies, intensities the largest.
+    Copies that are asked the same are asked once, those that nobody goes to not at all. Times are means over
+    the copies, intensities the largest.
     """
     shares = copy_shares(nodes, streams)
     kinds, count = np.unique(shares.round(12), axis=0, return_counts=True)
+    asked = kinds.any(axis=1)
+    kinds, count = kinds[asked], count[asked]
     answers = []
     for row in kinds:
         here = tuple(
