@@ -22,6 +22,8 @@ from qmodels.systems.composed.system import System
 Others: TypeAlias = Mapping[tuple[str, str], float]
 """Rates at which the jobs of flows are met at parts. [1/ns]"""
 
+NEARLY_NONE = 1e-9
+"""Share of jobs that begin, at least, where others are met."""
 LEAST = 1e-12
 """Rate of a flow without jobs, for what one would meet. [1/ns]"""
 START = 1e-6
@@ -173,7 +175,7 @@ class Asking:
             chosen = own if site.own else rates
             begun = chosen[site.flow]
             if (site.flow, site.part) in met:
-                begun = met[site.flow, site.part] / max(self.entering.get(site.flow, 1.0), LEAST)
+                begun = met[site.flow, site.part] / max(self.entering.get(site.flow, 1.0), NEARLY_NONE)
             rate = max(begun, LEAST) * site.visits * self.coming.get(site.number, 1.0)
             if rate > 0:
                 asked.setdefault(site.part, []).append(self._stream(site, rate))

@@ -10,7 +10,6 @@ import numpy as np
 from qmodels.composed.moments import Span
 from qmodels.composed.stalls import Stall, quantile_of
 
-
 NONE: Mapping[str, str] = {}
 
 

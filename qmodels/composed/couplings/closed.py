@@ -88,7 +88,7 @@ def closed_rate(state: State, flow: Flow) -> float:
         # Those who wait beyond what parts answer do so at the fullest.
         fullest = max(numbers, key=lambda part: numbers[part])
         numbers[fullest] += missing
-    state.numbers[flow.name] = numbers
+    state.count(flow.name, numbers)
     return rate
 
 

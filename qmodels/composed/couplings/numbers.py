@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 from qmodels.composed.asking import LEAST
 from qmodels.composed.couplings.full_windows import entering
 from qmodels.composed.fixed_point.met import met_now, passage
@@ -45,7 +47,7 @@ def meet(state: State) -> None:
         return
     for flow in limited:
         if not flow.closed:
-            state.numbers[flow.name] = _numbers(state, flow)
+            state.count(flow.name, _numbers(state, flow))
     for flow, others in state.alike:
         state.numbers |= {name: state.numbers[flow.name] for name in others}
     for _ in range(STEPS):
@@ -101,11 +103,11 @@ def _mend(state: State, limited: list[Flow]) -> float:
         for looker, rates in found.items():
             less = queue.get(looker, 0.0) / state.system.flow(looker).population if looker else 0.0
             room = left / (1 + sum(queue.values()) - less)
-            # Nothing is known of those that fill a part before their pools are.
-            rates |= {
-                (name, part): _rounded(number * room / bare[name]) if number < INF else met[name, part]
-                for name, number in jobs.items()
-            }
+            for name, number in jobs.items():
+                last = state.met.get(looker, {}).get((name, part), met[name, part])
+                # Nothing is known of those that fill a part before their pools are; steps are halved.
+                rate = number * room / bare[name] if name in queue else last
+                rates[name, part] = _rounded(sqrt(max(rate, LEAST) * last))
     change = max((abs(found[""][key] / met[key] - 1) for key in met), default=0.0)
     state.met = found
     return change

@@ -123,6 +123,14 @@ class State:
         heard = self.asking.at({**self.rates, flow.name: rate}, own=own, met=self.among(flow.name))
         return met_once(heard, self.sites_of(flow.name), self.rates, flow.population)
 
+    def count(self, flow: str, numbers: Mapping[str, float]) -> None:
+        """Keep how many jobs of a flow are at parts: the mean with the last round, lest rounds take turns."""
+        last = self.numbers.get(flow, {})
+        self.numbers[flow] = {
+            part: (number + last[part]) / 2 if 0 <= last.get(part, -1.0) < INF and number < INF else number
+            for part, number in numbers.items()
+        }
+
     def among(self, *flows: str) -> Others:
         """Return at which rates jobs of others are met by those of some flows."""
         known = self.met.get(flows[0] if len(flows) == 1 else "", self.met.get("", {}))
