@@ -1,0 +1,236 @@
+"""Random specs of every kind: an example with some fields changed, at a load between 0.05 and 1.1.
+
+The examples of a kind are its starter, the bundled systems, those of the published cases and, of systems of
+parts, random programs. Any field may change: numbers by a factor, words to another that the field allows,
+laws, arrivals, sizes, topologies and memories to another of their kind. So a new field is drawn without a
+line here.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import qmodels as qm
+from cases.composed_errors.drawn import SORTS, SOURCES, WIDE, Drawing
+from cases.composed_errors.drawn import draw as draw_system
+from cases.published.cases import CASES
+from cases.published.changing import designs_of
+from cases.study.packet_processor import DATA
+from cases.systems import system_files
+from qmodels.systems.laws.times import Exponential, Law
+from qmodels.systems.memory.dram_presets import PRESETS
+from qmodels.systems.memory.dram_system import DramSystem, dram
+from qmodels.systems.noc.topologies import mesh, ring, spidergon, torus
+from qmodels.systems.noc.topology import Topology
+from qmodels.systems.spec.describe import allowed
+from qmodels.systems.spec.fields import get_field, is_branch, is_spec, replace_paths, walk
+from qmodels.systems.spec.kind import KINDS, kind_named, kind_of
+from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
+from qmodels.systems.stations.parts import JobClass
+from qmodels.systems.stations.queueing_network import QueueingNetwork
+from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
+from qmodels.systems.traffic.sizes import SizeLaw, bimodal, fixed, heavy_tailed, imix
+
+TRIES = 200
+"""Changes tried for one spec; most that are refused are of fields that others bound."""
+MOST_CHANGES = 6
+FACTOR = 2.0
+"""Numbers change by up to two to this power, either way."""
+LOADS = (0.05, 1.1)
+"""Of the fullest resource, by the model of the day."""
+PARTS_DRAWN = 0.8
+"""Share of the systems of parts that are random programs, not changed examples."""
+FIXED = re.compile(
+    r"(^|\.)(name|kind|edges?|edge_.*|nodes|shape|routes|roles|program|routing\..*|longest|to|place)(\.|$)"
+)
+"""Fields that only make sense together with others, which are left as they are."""
+RATES = {
+    "packet-processor": "workload.load_factor",
+    "data-queueing": "traffic.load_factor",
+    "noc": "injection_rate",
+    "dram": "traffic.arrival_rate",
+    "llc-processor": "load",
+}
+"""The field that the load of a kind is proportional to."""
+
+
+@cache
+def examples(kind: str) -> tuple[Any, ...]:
+    """Return the specs of a kind that draws start from."""
+    found = [kind_named(kind).starter()]
+    files = [*system_files().values(), *(DATA / f"{name}-packets.toml" for name in ("small", "large"))]
+    found += [spec_from_toml(path) for path in files]
+    found += [design.spec for case in CASES for design in designs_of(case)]
+    found += [dram(preset) for preset in sorted(PRESETS)]
+    return tuple(spec for spec in found if kind_of(spec).name == kind and not _recorded(spec))
+
+
+def _recorded(spec: Any) -> bool:
+    return any(isinstance(value, Recorded) for _, value, _ in walk(spec))
+
+
+def draw(kind: str, number: int, *, seed: int = 0) -> Any:
+    """Return a spec of a kind; the same for the same number and seed.
+
+    Examples
+    --------
+    >>> draw("dram", 3) == draw("dram", 3), type(draw("dram", 4)).__name__
+    (True, 'DramSystem')
+    """
+    rng = np.random.default_rng((seed, KINDS.index(kind), number))
+    if kind == "system" and rng.random() < PARTS_DRAWN:
+        spec = _with_jobs(
+            draw_system(
+                int(rng.integers(1 << 30)), str(rng.choice(SOURCES)), str(rng.choice((*SORTS, *WIDE)))
+            ),
+            rng,
+        )
+    elif kind == "queueing-network":
+        spec = _changed(_network(rng), int(rng.integers(3)), rng)
+    else:
+        known = examples(kind)
+        spec = _changed(known[int(rng.integers(len(known)))], int(rng.integers(1, MOST_CHANGES + 1)), rng)
+    with suppress(
+        Exception
+    ):  # a spec that the model refuses is drawn as it is: the refusal is an answer, too
+        spec = _loaded(spec, kind, float(rng.uniform(*LOADS)))
+    return spec
+
+
+def _network(rng: np.random.Generator) -> QueueingNetwork:
+    """Return a network of one to four stations through which one or two classes pass, open or closed."""
+    drawing = Drawing(rng)
+    stations = [replace(drawing.station(), name=f"s{k}") for k in range(int(rng.integers(1, 5)))]
+    if rng.random() < 0.3:
+        places = int(rng.integers(1, 20))
+        stations[0] = replace(stations[0], discipline="fifo", capacity=stations[0].servers + places)
+    closed = len(stations) > 1 and stations[0].capacity == np.inf and rng.random() < 0.4
+    classes, routing = [], {}
+    for name, priority in (("a", 0), ("b", int(rng.integers(2))))[: 1 + (rng.random() < 0.3)]:
+        way = [station.name for station in rng.permutation(np.array(stations, dtype=object))]
+        way = way[: int(rng.integers(2 if closed else 1, len(way) + 1))]
+        kind = {"population": int(2 ** rng.uniform(0, 5)), "reference": way[0]}
+        if not closed:
+            law = Exponential(mean=100.0) if rng.random() < 0.6 else drawing.law(100.0)
+            kind = {"arrivals": law, "entry": way[0], "priority": priority}
+        classes.append(JobClass(name=name, **kind))
+        routing[name] = way
+    return QueueingNetwork(
+        stations=stations,
+        classes=classes,
+        routing={
+            (here, name): there
+            for name, way in routing.items()
+            for here, there in zip(way, [*way[1:], way[0]] if closed else way[1:], strict=False)
+        },
+    )
+
+
+def _changed(spec: Any, changes: int, rng: np.random.Generator) -> Any:
+    """Return a spec with some fields changed, each change one that the spec takes."""
+    for _ in range(TRIES):
+        places = [(path, value) for path, value, _ in walk(spec) if not FIXED.search(path)]
+        path, value = places[int(rng.integers(len(places)))]
+        try:
+            new = replace_paths(spec, {path: _other(spec, path, value, rng)})
+            spec_from_toml(to_toml(new, kind=True))
+        except (ValueError, TypeError, OverflowError):
+            continue
+        if new != spec:
+            spec, changes = new, changes - 1
+        if not changes:
+            break
+    return spec
+
+
+def _other(spec: Any, path: str, value: Any, rng: np.random.Generator) -> Any:
+    """Return another value for a field."""
+    if isinstance(value, Law):
+        return Drawing(rng).law(float(value.mean))
+    match value:
+        case bool():
+            return not value
+        case int():
+            return round(value * 2 ** rng.uniform(-FACTOR, FACTOR)) if value else int(rng.integers(3))
+        case float():
+            return float(value * 2 ** rng.uniform(-FACTOR, FACTOR)) if value else float(rng.random())
+        case str():
+            outer, _, last = path.rpartition(".")
+            owner = get_field(spec, outer) if outer else spec
+            rule = allowed(type(owner), owner, last) if is_spec(owner) else ""
+            words = (
+                re.findall(r"[a-z][a-z0-9_-]*", rule.removeprefix("one of "))
+                if rule.startswith("one of ")
+                else []
+            )
+            return str(rng.choice(words)) if words else value
+        case SizeLaw():
+            mean = int(rng.integers(64, 1519))
+            laws = (
+                imix(),
+                fixed(bytes=mean),
+                bimodal(small=64, large=1518, small_fraction=float(rng.random())),
+            )
+            return (*laws, heavy_tailed(shape=float(rng.uniform(1.1, 2.5)), maximum=9000))[
+                int(rng.integers(4))
+            ]
+        case Poisson() | OnOff():
+            bursts = OnOff(on_packets=float(rng.uniform(2, 40)), peak_to_mean=float(rng.uniform(1.5, 8)))
+            return bursts if rng.random() < 0.7 else Poisson()
+        case Topology():
+            nodes = value.nodes
+            side = next(k for k in range(int(nodes**0.5), 0, -1) if nodes % k == 0)
+            kinds = [ring(nodes), mesh(side, nodes // side), torus(side, nodes // side)]
+            kinds += [spidergon(nodes)] if nodes % 4 == 0 and nodes >= 8 else []
+            return kinds[int(rng.integers(len(kinds)))]
+        case DramSystem():
+            device = dram(str(rng.choice(sorted(PRESETS))))
+            return replace(device, traffic=value.traffic)
+    return value
+
+
+def _loaded(spec: Any, kind: str, load: float) -> Any:
+    """Return a spec whose fullest resource has a load, where its kind has a rate."""
+    if kind == "queueing-network":
+        return _network_loaded(spec, load)
+    if kind not in RATES:
+        return spec
+    path = RATES[kind]
+    rate = get_field(spec, path)
+    if rate is None or is_branch(rate):
+        return spec
+    return replace_paths(spec, {path: float(rate) * load / float(qm.solve(spec).bottleneck_load)})
+
+
+def _network_loaded(spec: Any, load: float) -> Any:
+    """Return a network whose open classes come so often that its fullest station has a load."""
+    factor = float(qm.solve(spec).bottleneck_load) / load
+    classes = tuple(
+        replace(one, arrivals=replace(one.arrivals, mean=one.arrivals.mean * factor))
+        if hasattr(one.arrivals, "mean")
+        else one
+        for one in spec.classes
+    )
+    return replace(spec, classes=classes)
+
+
+def _with_jobs(system: Any, rng: np.random.Generator) -> Any:
+    """Return a system of parts with random populations, or at a random load where its first flow is open."""
+    load, jobs = float(rng.uniform(*LOADS)), int(2 ** rng.uniform(0, 6))
+    flows = tuple(replace(flow, population=jobs) if flow.closed else flow for flow in system.flows)
+    system = replace(system, flows=flows)
+    if flows[0].closed:
+        return system
+    with suppress(Exception):
+        factor = float(qm.solve(system).metrics["saturation_factor"]) * load
+        flows = tuple(
+            flow if flow.closed else replace(flow, rate=float(flow.rate) * factor) for flow in flows
+        )
+        system = replace(system, flows=flows)
+    return system
