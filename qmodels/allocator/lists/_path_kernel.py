@@ -76,8 +76,8 @@ def follow(
         if _uniform(state) < other_packet:
             port = 1 - port
         if wanted[port] == 0:
-            k = np.searchsorted(cumulative, _uniform(state), "right")
-            wanted[port], written[port] = sizes[min(k, sizes.size - 1)], 0
+            size = np.searchsorted(cumulative, _uniform(state), "right")
+            wanted[port], written[port] = sizes[min(size, sizes.size - 1)], 0
         # Between two allocations lies the read that returned a packet, or another access.
         if last != NONE and _uniform(state) < read_last:
             place = _access(recent, unfinished, place, last)

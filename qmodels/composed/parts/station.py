@@ -114,7 +114,8 @@ def station_load(station: Station, nodes: Sequence[int], streams: tuple[Stream, 
     """Return the load of the fullest copy of a station."""
     if station.delay:
         return 0.0
-    work = [stream.request_rate * float(station.service_law(stream.flow).mean) for stream in streams]
+    laws = [(stream.request_rate, station.service_law(stream.flow)) for stream in streams]
+    work = [rate * float(law.mean) if law is not None else 0.0 for rate, law in laws]
     return float((copy_shares(nodes, streams) @ work).max()) / _speed(station)
 
 
@@ -208,7 +209,8 @@ def _two_moments(station: Station, flows: Flows, load: float) -> Visits:
     mean, scv = flows.service
     sharing = station.discipline == "sharing"
     rate, servers, size = float(flows.rate.sum()), int(station.servers), flows.together
-    doubt, wait = "", np.zeros(0)
+    doubt = ""
+    wait: Any
     bursts: dict[str, Any] = {"scv": scv, "servers": servers, "peak": flows.peak}
     if servers == 1:
         # Of a batch of X jobs, E[X^2] / E[X] is taken for X itself.
