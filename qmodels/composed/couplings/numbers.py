@@ -65,6 +65,8 @@ def _numbers(state: State, flow: Flow) -> dict[str, float]:
     rate = state.rates[flow.name] * entering(state).get(flow.name, 1.0)
     met = met_now(state, state.rates)
     found = passage(state, flow, met=met)
+    if not found.span.finite:
+        return {site.part: INF for site in asked if site.part not in outside}
     if flow.loses and window_of(flow.name) in met.pools and 0 < found.span.mean < INF:
         # As long as the window says, and not the stream that would stay nearly as long.
         rate *= met.pools[window_of(flow.name)].hold / found.span.mean
@@ -96,9 +98,8 @@ def _mend(state: State, limited: list[Flow]) -> float:
         }
         bare = {name: max(times[name].get(part, 0.0) * (1 - load), 1e-300) for name in here}
         jobs = {name: state.numbers[name][part] for name in here}
-        queue = {
-            name: jobs[name] * own[name] / met[name, part] / bare[name] for name in here if jobs[name] < INF
-        }
+        known = [name for name in here if jobs[name] < INF and times[name].get(part, 0.0) > 0]
+        queue = {name: jobs[name] * own[name] / met[name, part] / bare[name] for name in known}
         left = max(1 - load + sum(own[name] for name in queue), 0.0)
         for looker, rates in found.items():
             less = queue.get(looker, 0.0) / state.system.flow(looker).population if looker else 0.0
