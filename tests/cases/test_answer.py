@@ -245,13 +245,13 @@ def test_what_an_answer_names_is_simulated_and_so_is_its_traffic(tmp_path):
 
 def test_the_front_says_where_the_model_doubts_its_directions():
     base = replace_fields(PacketProcessor(), {"offered_gbps": 60.0})
-    goals = goals_of(base, {"minimize": ["packet_latency", "cost"]})
+    goals = goals_of(base, {"minimize": ["packet_latency_p99", "cost"]})
     trials = chosen_space(base, {"alloc_trial_count": [1, 2]})
     decision = solved_only(explore(trials, solved_columns, vectorized=True, **goals))
     said = [words.partition(" (")[0] for words in front_doubts(decision)]
     doubts = solve(replace_fields(base, {"alloc_trial_count": 1})).notes
-    assert set(said) == {one for one in doubts if one.startswith("packet_latency along alloc_trial_count")}
-    direction = "packet_latency along alloc_trial_count is ordered against the simulation at such loads"
+    assert set(said) == {one for one in doubts if one.startswith("packet_latency_p99 along alloc_trial_count")}
+    direction = "packet_latency_p99 along alloc_trial_count is ordered against the simulation at such loads"
     assert direction in said and direction in " ".join(trust(decision).text().split())
     light = replace_fields(base, {"offered_gbps": 20.0})
     space = chosen_space(light, {"alloc_trial_count": [1, 2]})

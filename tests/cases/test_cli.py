@@ -108,7 +108,7 @@ def test_a_sweep_states_the_error_of_every_point(run):
 def test_a_direction_that_is_doubted_is_said_in_the_sweep_along_it(run):
     fields = {"offered_gbps": 60.0, "alloc_trial_count": np.array([1, 2])}
     doubts = solve(replace_fields(default_processor(), fields)).notes
-    direction = "packet_latency along alloc_trial_count is ordered against the simulation at such loads"
+    direction = "packet_latency_p99 along alloc_trial_count is ordered against the simulation at such loads"
     assert direction in doubts
     words = ("solve", "--set", "alloc_trial_count=[1, 2]", "--set", "offered_gbps=[20, 60]")
     text = " ".join(run(*words)[1].split())

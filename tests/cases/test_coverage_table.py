@@ -41,6 +41,7 @@ def test_an_observation_itself():
     options = {"passages": 20_000}
     right, wrong = ({"mean_waiting_time": (value, 0.0)} for value in (1.0, 1.2))
     (row,) = observe(Trial("", "one", spec, options, 20, lambda: right))
-    assert verdict(row) == "covers" and row["seeds"] == row["trusted"] == 20
+    # A run in 200 grows by chance for certain, and says then that it is undecided.
+    assert verdict(row) == "covers" and row["seeds"] == 20 and row["trusted"] >= 19
     (row,) = observe(Trial("", "one", spec, options, 20, lambda: wrong))
-    assert verdict(row) == "misses" and row["below"] == 20
+    assert verdict(row) == "misses" and row["below"] == row["trusted"] >= 19
