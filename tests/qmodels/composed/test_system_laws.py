@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -165,6 +165,7 @@ programs = st.recursive(
 
 @settings(max_examples=30, deadline=None)
 @given(program=programs, load=st.floats(0.05, 0.8), bursty=st.booleans(), window=st.sampled_from([None, 4]))
+@example(program=(Each((Each((Visit("a"), Visit("a")), 2),), 2),), load=0.25, bursty=True, window=None)
 def test_random_programs(program, load, bursty, window):
     program = (*program, Visit("a"))
     arrivals = OnOff(on_packets=3, peak_to_mean=2.0) if bursty else Poisson()
