@@ -118,7 +118,7 @@ def job_class(**fields):
             station(service={"x": 2}),
             "station 'a': service of 'x' must be a law such as Exponential(mean=1.0), got 2",
         ),
-        (station(servers=0), "station 'a': servers must be a whole number >= 1, got 0.0"),
+        (station(servers=0), "station 'a': servers must be a whole number from 1 to 4194304, got 0.0"),
         (
             station(servers=[1, 2]),
             "station 'a': servers must be one number, not an array of them, got [1, 2]",
