@@ -34,9 +34,12 @@ def metric_columns(result: object, shape: int | tuple[int, ...] | None = None) -
     count = math.prod(shape) if isinstance(shape, tuple) else shape
     several = "" if count is None else f", or {count} of them"
     columns: Columns = {}
-    # A tuple describes the result, as its shape does: with one design it would pass for an array of one.
+    # A tuple or a mapping describes the result, as its shape and its errors do: with as many entries as there
+    # are designs it would pass for an array.
     described = (
-        (name, value) for name in attributes if not isinstance(value := getattr(result, name), tuple)
+        (name, value)
+        for name in attributes
+        if not isinstance(value := getattr(result, name), tuple | Mapping)
     )
     for name, value in [*explicit.items(), *described]:
         # What is not known to keep up is not feasible.

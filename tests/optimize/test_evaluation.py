@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections import namedtuple
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -133,3 +135,29 @@ def test_the_shape_of_an_answer_is_no_metric():
     """With one design in a batch it looked like an array of one, and searches of a sweep's answers failed."""
     one = SimpleNamespace(metrics={"latency": np.array([3.0])}, shape=(1,))
     assert as_lists(metric_columns(one, 1)) == {"latency": [3.0]}
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_mapping_describes_a_result_however_many_entries_it_has(count: int) -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Result:
+        metrics: Mapping[str, Any]
+        error: Any
+
+    class Errors(Mapping[str, float]):
+        """Found when they are read, as those of a model: NumPy takes it for a sequence of its values."""
+
+        def __getitem__(self, name: str) -> float:
+            return 0.1
+
+        def __iter__(self) -> Iterator[str]:
+            return iter(map(str, range(2)))
+
+        def __len__(self) -> int:
+            return 2
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+            return np.full(2, 0.1)
+
+    found = metric_columns(Result(metrics={"cost": np.arange(float(count))}, error=Errors()), count)
+    assert set(found) == {"cost"}
