@@ -1,7 +1,7 @@
 """Traffic as it is: the joint model against simulations of recorded and generated streams of packets.
 
 ``python -m cases.joint_errors.traffic`` simulates a dozen designs at loads from 10 to 92 % under each stream
-of `streams` and writes ``cases/data/traffic.csv`` (simulated with its interval); it takes about 20 minutes on
+of `streams` and writes ``cases/data/traffic.csv`` (simulated with its interval); it takes six minutes on
 one core. With ``--summary`` it solves the kept designs again and prints how far the model is, of the designs
 that were looked at while it was made and of the others. The streams are drawn from a seed;
 `BELLCORE`, where the environment names its file, comes on top.
@@ -57,7 +57,7 @@ METRICS = (
 )
 BARS = {(0.0, 0.8): (10.0, 15.0), (0.8, 0.93): (10.0, 20.0)}
 """Largest mean error of the mean and of the 99th percentile of the latency by part of the capacity. [%]"""
-REPLICATIONS = 4
+REPLICATIONS = 2
 
 
 def mmpp(rng: np.random.Generator, count: int = PACKETS) -> FloatArray:

