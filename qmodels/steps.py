@@ -2,7 +2,7 @@
 
 >>> from qmodels import steps
 >>> steps.parse("acquire mshrs; read dram 2; release mshrs")[1]
-Read(part='dram', blocks=2, addresses='random')
+Read(part='dram', blocks=2, addresses='random', stream='')
 """
 
 from qmodels.systems.composed.program_text import parse, program_text
