@@ -250,7 +250,8 @@ def test_the_front_says_where_the_model_doubts_its_directions():
     decision = solved_only(explore(trials, solved_columns, vectorized=True, **goals))
     said = [words.partition(" (")[0] for words in front_doubts(decision)]
     doubts = solve(replace_fields(base, {"alloc_trial_count": 1})).notes
-    assert set(said) == {one for one in doubts if one.startswith("packet_latency_p99 along alloc_trial_count")}
+    along = "packet_latency_p99 along alloc_trial_count"
+    assert set(said) == {one for one in doubts if one.startswith(along)}
     direction = "packet_latency_p99 along alloc_trial_count is ordered against the simulation at such loads"
     assert direction in said and direction in " ".join(trust(decision).text().split())
     light = replace_fields(base, {"offered_gbps": 20.0})
