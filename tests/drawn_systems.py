@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 import qmodels as qm
-from cases.composed_errors.drawn import PRESETS, Drawing
+from cases.composed_errors.drawn import Drawing
+from qmodels.composed.errors import MEMORIES
 from qmodels.systems.cache.spec import CacheLevel, CacheSystem
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
@@ -84,7 +85,7 @@ class Drawn:
         for k in range(int(rng.integers(1, 4))):
             self.add(f"s{k}", drawing.station(scale), copies=True)
         if self.chance(0.25):
-            memory = dram(str(rng.choice(PRESETS)), channels=int(rng.choice([1, 2, 4])))
+            memory = dram(str(rng.choice(MEMORIES)), channels=int(rng.choice([1, 2, 4])))
             self.add("dram", memory)
         if self.chance(0.08):
             self.add("banks", BankedChannels(service=Exponential(mean=20.0), channels=2, speeds=(1.0, 0.7)))

@@ -69,8 +69,8 @@ def _pass_on(state: State, asking: Asking, weight: float, begun: Callable[[Flow]
             if site.batch.size <= 2:
                 # In the long run copies that came apart are as many as there are, however near they come.
                 scv = max(1 + (scv - 1) * beside(site.copies) / batches.get(number, 1.0), 0.0)
-            # All visits of a job at once are as bursty as they can be; one visit could otherwise make the next
-            # burstier without end.
+            # All visits of a job at once are as bursty as they can be. Without that end one visit could make
+            # the next burstier in every round.
             together = (state.visit_laws[flow.name][site.part].size - 1) * max(site.batch.size - 1, 1)
             scv = min(scv, together * (max(begun(flow), 1.0) + 1.0))
             asking.raised[number] = max(scv / plain, 1.0) if plain > 0 else 1.0
