@@ -14,7 +14,7 @@ from cases.study.words.stated_error import LEGEND, cell
 from cases.study.words.stream import trace_limits, trace_note, trace_summary
 from cases.tables import columns_of, csv_text, text_table, unit
 from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.spec.result import said
+from qmodels.systems.spec.saving import said
 
 if TYPE_CHECKING:
     from qmodels.systems.spec.result import Result

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from qmodels.systems.spec.fields import varied_fields
-from qmodels.systems.spec.result import UNDECIDED, said
+from qmodels.systems.spec.saving import UNDECIDED, said
 from validate.campaigns.csv_file import write_csv
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.allocator.lists.list_path import AS_READ, RANDOM
 from qmodels.markov.chains.compiled import compiled
+from qmodels.systems.packets.free_list import RETURN_ORDERS
 
+AS_READ, RANDOM = (RETURN_ORDERS.index(order) for order in ("as-read", "random"))
 NONE = -1
 _STEP, _FIRST, _SECOND = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 _11, _27, _30, _31 = (np.uint64(n) for n in (11, 27, 30, 31))

@@ -17,7 +17,7 @@ FREE = 8192
 """Free blocks of the list, at least: longer lists give the same."""
 SEED = 1
 """All lists meet the same random numbers, so that differences between lists are known better than either."""
-TOGETHER, AS_READ, RANDOM = range(len(RETURN_ORDERS))
+TOGETHER, AS_READ = (RETURN_ORDERS.index(order) for order in ("together", "as-read"))
 
 
 @lru_cache(maxsize=4096)

@@ -13,9 +13,8 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.systems.spec.kind import metric_of
+from qmodels.systems.spec.saving import UNDECIDED, said
 
-UNDECIDED = "undecided"
-"""What files and tables say where ``stable`` is None."""
 SHOWN = 64
 """Metrics that a printed result shows; the others are in ``metrics``."""
 
@@ -269,11 +268,6 @@ class Result:
         )
         footer = "<br>".join(map(escape, self.remarks()))
         return f"<table><caption>{escape(self.title)}</caption>{cells}</table><p>{footer}</p>"
-
-
-def said(stable: Any) -> Any:
-    """Return whether a system keeps up as files and tables have it: a truth value or `UNDECIDED`."""
-    return UNDECIDED if stable is None else stable
 
 
 def _number(value: Any) -> Any:

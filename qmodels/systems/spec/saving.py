@@ -10,11 +10,17 @@ from typing import Any
 import numpy as np
 
 from qmodels import checks
-from qmodels.systems.spec.result import UNDECIDED, said
 from qmodels.systems.spec.whole import whole
 
+UNDECIDED = "undecided"
+"""What files and tables say where ``stable`` is None."""
 FORMAT = 1
 """Of saved results."""
+
+
+def said(stable: Any) -> Any:
+    """Return whether a system keeps up as files and tables have it: a truth value or `UNDECIDED`."""
+    return UNDECIDED if stable is None else stable
 
 
 def write(result: Any, path: Path) -> Path:
