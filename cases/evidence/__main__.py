@@ -14,6 +14,7 @@ import argparse
 import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from lzma import LZMAError
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -37,11 +38,19 @@ def main(given: list[str] | None = None) -> int:
     parser.add_argument("--kind", choices=KINDS, action="append", help="check: these kinds alone")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes [one a processor]")
     asked = parser.parse_args(given)
+    for name in ("count", "simulations", "workers"):
+        if getattr(asked, name) < (name != "simulations"):
+            parser.error(
+                f"--{name} must be at least {int(name != 'simulations')}, got {getattr(asked, name)}"
+            )
     before = []
     if not asked.file.exists() and (asked.command == "check" or asked.again):
         parser.error(f"--file must be of a freeze, got {asked.file}, which is not there")
     if asked.command == "check" or asked.again:
-        before = [record for record in read(asked.file) if not asked.kind or record["kind"] in asked.kind]
+        try:
+            before = [record for record in read(asked.file) if not asked.kind or record["kind"] in asked.kind]
+        except (EOFError, LZMAError, ValueError, KeyError) as error:
+            parser.error(f"--file must be whole and of a freeze, got {asked.file}: {error!r}")
     with ProcessPoolExecutor(asked.workers, mp_context=get_context("spawn")) as executor:
         if asked.command == "check":
             words, changed = report(before, list(answered(before, executor)))

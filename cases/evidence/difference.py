@@ -145,7 +145,8 @@ def report(before: list[Record], now: list[Record]) -> tuple[str, int]:
     if rows:
         heads = ["kind", "load", "specs", "differ", "median", "largest", "what (specs)"]
         lines += ["", text_table(heads, [list(map(str, row)) for row in rows])]
-        worst = sorted(found, key=lambda each: -each.size)[:SHOWN]
+        numbers = [each for each in found if isinstance(each.before, float)]
+        worst = sorted(numbers, key=lambda each: -each.size)[:SHOWN]
         heads = ["kind", "draw", "what", "before", "now"]
         shown = [[e.kind, str(e.number), e.what, _short(e.before), _short(e.now)] for e in worst]
         lines += ["", "The largest:", text_table(heads, shown)]

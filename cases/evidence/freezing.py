@@ -48,7 +48,7 @@ def frozen(job: tuple[str, int, int, bool]) -> Record | None:
 def freeze(file: Path, *, count: int, simulations: int, seed: int, executor: Executor) -> None:
     """Draw specs, answer them and write the file; what is finished is kept beside it until then."""
     part = file.with_suffix(".part")
-    kept: list[Record] = [json.loads(line) for line in part.read_text().splitlines()] if part.exists() else []
+    kept: list[Record] = _finished(part)
     file.parent.mkdir(parents=True, exist_ok=True)
     with part.open("a", encoding="utf-8") as log:
         for kind, share in SHARES.items():
@@ -68,6 +68,15 @@ def freeze(file: Path, *, count: int, simulations: int, seed: int, executor: Exe
                 tell(f"{kind}: {len(mine)} of {goal}")
     write(file, [json.loads(line) for line in part.read_text().splitlines()])
     part.unlink()
+
+
+def _finished(part: Path) -> list[Record]:
+    """Return the records of a freeze that was stopped; a line that was not written to its end is cut off."""
+    if not part.exists():
+        return []
+    whole_lines = part.read_text(encoding="utf-8").rpartition("\n")[0]
+    part.write_text(whole_lines + "\n" if whole_lines else "", encoding="utf-8")
+    return [json.loads(line) for line in whole_lines.splitlines()]
 
 
 def answered(records: list[Record], executor: Executor) -> Iterator[Record]:

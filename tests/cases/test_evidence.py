@@ -123,7 +123,7 @@ def test_frozen_answers_stay_and_a_stopped_freeze_goes_on(
     assert report(kept, [renewed(each) for each in kept])[1] == 0
 
     lines = lzma.decompress(file.read_bytes()).decode().splitlines(keepends=True)
-    file.with_suffix(".part").write_text("".join(lines[:2]))
+    file.with_suffix(".part").write_text("".join(lines[:2]) + lines[2][:40])  # killed while it wrote
     freeze(file, count=8, simulations=0, seed=3, executor=Inline())
     again = list(read(file))
     assert [each["toml"] for each in again] == [each["toml"] for each in kept]
@@ -144,3 +144,22 @@ def test_check_ends_with_one_where_something_changed(
     with pytest.raises(SystemExit):
         main(["check", "--file", str(tmp_path / "none")])
     assert "--file must be of a freeze" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("cut", [0, 20, 100])
+def test_a_file_that_is_not_whole_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], cut: int
+) -> None:
+    file = tmp_path / "frozen.jsonl.xz"
+    write(file, [record()])
+    file.write_bytes(file.read_bytes()[:cut])
+    with pytest.raises(SystemExit):
+        main(["check", "--file", str(file)])
+    assert "--file must be whole and of a freeze" in capsys.readouterr().err
+
+
+def test_counts_out_of_range_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["--count", "0"], ["--simulations", "-1"], ["--workers", "0"]):
+        with pytest.raises(SystemExit):
+            main(["freeze", *words])
+        assert f"{words[0]} must be at least" in capsys.readouterr().err
