@@ -19,9 +19,6 @@ LEAST_EXCESS = 1e-6
 """Excess of a squared coefficient of variation over 1 below which there are no bursts."""
 FULL = 1 - 1e-12
 """Load from which on a queue has no end."""
-TINY = 1e-300
-ROUNDS = 60
-"""Steps of Newton's method at most."""
 _MANY = 4000
 """Jobs at servers at most that are followed one by one."""
 
@@ -101,60 +98,6 @@ def hyperexponential_wait(gaps: tuple[float, float, float], mean: float, scv: fl
     idle_square = 2 * (quick / fast**2 + (1 - quick) / slow**2)
     square = second - 2 * first * mean + (1 + scv) * mean**2
     return max(square / (2 * (first - mean)) - idle_square / (2 * idle), 0.0)
-
-
-def waits_among_bursts(
-    *, others: FloatArray, rate: FloatArray, peak: float, ends: float, mean: FloatArray, square: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    r"""Return the mean waits at servers that a Poisson stream shares with bursts, of both.
-
-    ``others``, ``rate``: jobs of the Poisson stream and of the bursts, together less than is carried;
-    ``peak``: rate in a burst over the mean rate; ``ends``: rate at which bursts end; ``mean``, ``square``:
-    moments of the services, whose law is gamma. Any unit of time.
-
-    The workload of MMPP/G/1 [1]_ with two states, of which the matrix :math:`G` enters by its stationary
-    vector alone: the vector is orthogonal to the kernel of :math:`sI + R - \Lambda (1 - H(s))` at the one
-    positive root of its determinant. Exact. The Poisson stream waits for the workload, the bursts for what
-    is left of the mean wait.
-
-    References
-    ----------
-    .. [1] H. Heffes, D. M. Lucantoni, "A Markov modulated characterization of packetized voice and data
-       traffic and related statistical multiplexer performance", IEEE JSAC 4(6), 1986.
-
-    Examples
-    --------
-    Bursts of 40 jobs at six times their mean rate, half of the time of a server of 1:
-
-    >>> waits = waits_among_bursts(others=np.zeros(1), rate=np.array([0.5]), peak=6.0, ends=6 * 0.5 / 40,
-    ...                            mean=np.ones(1), square=np.ones(1))
-    >>> [round(float(wait[0]), 2) for wait in waits]
-    [22.89, 45.29]
-    """
-    total = others + rate
-    load = total * mean
-    on, off, begins = others + peak * rate, others, ends / (peak - 1)
-    spread = np.where(square > mean**2 * (1 + 1e-9), square / np.maximum(mean, TINY) - mean, 0.0)
-    shape = mean / np.maximum(spread, TINY)
-    s = ends + begins + on
-    for _ in range(ROUNDS):
-        base = np.where(spread > 0, 1 + s * spread, 1.0)
-        served = np.where(spread > 0, base ** -np.minimum(shape, 1e6), np.exp(-s * mean))
-        slope = -mean * served / base
-        one, two = s - ends - on * (1 - served), s - begins - off * (1 - served)
-        step = (one * two - ends * begins) / ((1 + on * slope) * two + one * (1 + off * slope))
-        s = s - step
-        if np.all(np.abs(step) <= 1e-13 * s):
-            break
-    first = one / (ends + one)
-    busy_on = begins / (ends + begins)
-    shift = (on - total) / ends
-    left_on = (1 - load) * first + mean * busy_on * on
-    left_off = (1 - load) * (1 - first) + mean * (1 - busy_on) * off
-    passed = left_on * (total - shift * (1 - busy_on)) + left_off * (total + shift * busy_on)
-    workload = (2 * load + total * square - 2 * mean * passed) / (2 * (1 - load))
-    wait = (workload - total * square / 2) / np.maximum(load, TINY)
-    return workload, (total * wait - others * workload) / np.maximum(rate, TINY)
 
 
 def wait_of_batches(*, rate: float, mean: float, servers: int, batch: FloatArray) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
-from qmodels.composed.parts.bursty import wait_of_bursts, waits_among_bursts
+from qmodels.composed.parts.bursty import wait_of_bursts
 from qmodels.composed.streams import PacketAnswer, PacketStreams
 from qmodels.noc.collapse import jam_loads
 from qmodels.noc.delay_law import delay_moments
@@ -19,6 +19,7 @@ from qmodels.noc.noc_answer import NocAnswer
 from qmodels.noc.solve_noc import MODEL, check_switch
 from qmodels.noc.turns import Turns, group_turns
 from qmodels.noc.waits import find_waits, saturation_load
+from qmodels.queues.general.mmpp_g1 import mmpp_g1_waits
 from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.patterns import RateMatrix
 from qmodels.systems.noc.router import PacketClass
@@ -226,7 +227,7 @@ def _bursts(noc: Noc, offered: Offered, turns: Turns, load: float, packets: Pack
         of_kind = np.bincount(offered.of, one.rate, minlength=int(offered.stream.max()) + 1)
         mine = of_kind[offered.stream] * offered.share / noc.clock_ghz
         here = by_channel(mine[flow])
-        waits = waits_among_bursts(
+        waits = mmpp_g1_waits(
             others=np.maximum(count - here, 0.0),
             rate=here,
             peak=one.peak,

@@ -12,12 +12,12 @@ from numpy.testing import assert_allclose
 
 import qmodels as qm
 from qmodels import traffic
-from qmodels.packet_processor.bursts import modulated
 from qmodels.packet_processor.design import columns
 from qmodels.packet_processor.heavy_traffic import _lump, heavy_limits
 from qmodels.packet_processor.latency import waits
 from qmodels.packet_processor.load import operate
 from qmodels.packet_processor.tail import wait_quantile
+from qmodels.queues.general.mmpp_g1 import mmpp_g1_decay, mmpp_g1_waits
 from qmodels.systems.spec.fields import replace_fields
 
 BIMODAL = traffic.bimodal(small=64, large=1518, small_fraction=0.5)
@@ -67,7 +67,9 @@ def test_work_of_bursts_is_that_of_lindley(on: float, peak: float, load: float) 
     net = np.concatenate([[0.0], np.cumsum(work[:-1] - np.diff(times))])
     found = net - np.minimum.accumulate(net)
     one = np.ones(1)
-    virtual, seen, decay = modulated(one, on * one, peak * one, load / 2.0 * one, load**2 / 2.0 * one)
+    jobs = {"others": one, "rate": one, "peak": peak, "ends": peak / on, "mean": load / 2.0 * one}
+    jobs |= {"square": load**2 / 2.0 * one}
+    (virtual, seen), decay = mmpp_g1_waits(**jobs), mmpp_g1_decay(**jobs)
     assert_allclose(virtual, found[bursty == 0].mean(), rtol=0.06)
     assert_allclose(seen, found[bursty == 1].mean(), rtol=0.06)
     high, higher = np.quantile(found, [0.95, 0.995])
@@ -77,7 +79,8 @@ def test_work_of_bursts_is_that_of_lindley(on: float, peak: float, load: float) 
 def test_without_bursts_the_work_is_that_of_poisson_customers() -> None:
     one = np.ones(1)
     for load in (0.1, 0.5, 0.95):
-        virtual, seen, _ = modulated(one, 1e-6 * one, 1.0 + 1e-6 * one, load / 2.0 * one, load**2 / 4.0 * one)
+        jobs = {"others": one, "rate": one, "peak": 1.0 + 1e-6, "ends": (1.0 + 1e-6) / 1e-6}
+        virtual, seen = mmpp_g1_waits(mean=load / 2.0 * one, square=load**2 / 4.0 * one, **jobs)
         assert_allclose([virtual[0], seen[0]], load**2 / 2.0 / (2.0 * (1.0 - load)), rtol=1e-4)
 
 

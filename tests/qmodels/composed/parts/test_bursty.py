@@ -11,11 +11,11 @@ from qmodels.composed.parts.bursty import (
     hyperexponential_wait,
     wait_of_batches,
     wait_of_bursts,
-    waits_among_bursts,
 )
 from qmodels.composed.parts.station import station_copy
 from qmodels.composed.streams import Stream
 from qmodels.markov.processes.map_queues import map_ph_1
+from qmodels.queues.general.mmpp_g1 import mmpp_g1_waits
 from qmodels.queues.markovian.mmc import mmc
 from qmodels.systems.laws.kinds import scaled
 from qmodels.systems.laws.phases import MAP
@@ -104,7 +104,7 @@ def test_bursts_among_others(load, share, peak, size, scv):
         rate = load * share
         return [
             float(wait[0])
-            for wait in waits_among_bursts(
+            for wait in mmpp_g1_waits(
                 others=np.array([load - rate]), rate=np.array([rate]), peak=peak, ends=peak * rate / size,
                 mean=np.ones(1), square=np.array([1 + scv]),
             )
@@ -126,7 +126,7 @@ def test_bursts_among_others_are_those_of_the_exact_chain(load, phases):
     on = others + 3.0 * rate
     arrivals = MAP.mmpp(generator=[[-ends, ends], [begins, -begins]], rates=[on, others])
     exact = map_ph_1(arrivals=arrivals, service=Erlang(mean=1.0, phases=phases))
-    waits = waits_among_bursts(
+    waits = mmpp_g1_waits(
         others=np.array([others]), rate=np.array([rate]), peak=3.0, ends=ends, mean=np.ones(1),
         square=np.array([1 + 1 / phases]),
     )  # fmt: skip
