@@ -38,7 +38,6 @@ if TYPE_CHECKING:
         traffic,
         validate,
     )
-    from qmodels.answer import Answer, load
     from qmodels.dispatch import bounds, solve
     from qmodels.interactive import what_if
     from qmodels.systems.cache.llc_processor import LlcProcessor
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from qmodels.systems.packets.packet_processor import PacketProcessor
     from qmodels.systems.programs.messaging import MessageProgram
     from qmodels.systems.programs.work_queues import WorkQueues
+    from qmodels.systems.spec.answer import Answer, load
     from qmodels.systems.stations.parts import JobClass, Station
     from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station, tandem
     from qmodels.systems.traffic.trace import read_trace

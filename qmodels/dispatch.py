@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from qmodels.answer import Answer
 from qmodels.box_bounds import BoxBounds
 from qmodels.guarded import of_spec
+from qmodels.systems.spec.answer import Answer
 from qmodels.systems.spec.kind import kind_of
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.answer import Answer
 from qmodels.checks import FloatArray
 from qmodels.systems.spec.result import Result
 
@@ -60,7 +59,6 @@ class QueueResult(Result):
         What the methods below evaluate.
     """
 
-    saved_as: ClassVar[str] = Answer.saved_as
     spec: None = field(default=None, init=False)
     bottleneck: str = field(default="", init=False)
     validated: bool = field(default=True, init=False)
@@ -190,8 +188,3 @@ class QueueResult(Result):
         """Return the arrival rate where that differs from point to point."""
         differs = np.ptp(self.arrival_rate) > 0
         return {"arrival_rate": self.arrival_rate} if differs else {}
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Any:
-        """Return what `save` wrote as an answer: distributions are not kept."""
-        return Answer.from_document(document)

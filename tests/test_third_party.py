@@ -21,11 +21,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from qmodels.answer import Answer
+from qmodels.systems.spec.answer import Answer
 from qmodels.systems.spec.kind import Kind
 from qmodels.systems.spec.metrics import Metric, MetricNames
 from validate.campaigns.experiment import Experiment, Job
-from validate.estimates.simulation import Simulation
 from validate.estimates.statistics import mean_interval
 
 
@@ -101,7 +100,7 @@ class BoothExperiment(Experiment):
     def summarize(self, runs, *, replications, seconds):
         values = {"car_delay": [run.delay for _, run in runs], "utilization": [run.busy for _, run in runs]}
         metrics = {name: mean_interval(one, confidence=self.confidence) for name, one in values.items()}
-        return Simulation(
+        return Answer.of_runs(
             spec=self.spec,
             metrics=metrics,
             utilization={"collector": metrics["utilization"]},

@@ -14,11 +14,8 @@ if TYPE_CHECKING:
     from validate.campaigns.simulate import simulate
     from validate.comparison.model import compare
     from validate.comparison.result import Comparison, SweepComparison
-    from validate.data_queueing.result import DataQueueingSimulation
     from validate.estimates.statistics import Estimate
-    from validate.network.result import NetworkSimulation
     from validate.noc.saturation import saturation_rate
-    from validate.packet_processor.result import PacketSimulation
     from validate.readers import RunSet, read_booksim, read_dramsim3, read_gem5, read_ramulator, read_table
 
 __all__ = [
@@ -26,11 +23,8 @@ __all__ = [
     "Campaign",
     "CampaignInterrupted",
     "Comparison",
-    "DataQueueingSimulation",
     "Estimate",
-    "NetworkSimulation",
     "RunSet",
-    "PacketSimulation",
     "SweepComparison",
     "calibrate",
     "compare",

@@ -15,7 +15,7 @@ from qmodels.checks import FloatArray
 from qmodels.noc import collapse, delay_law, source_queue, waits
 from qmodels.noc.collapse import RingLaw, find_rings
 from qmodels.noc.error_map import packets_of
-from qmodels.noc.noc_answer import NocAnswer
+from qmodels.noc.noc_answer import Curve
 from qmodels.noc.solve_noc import solve_noc
 from qmodels.noc.waits import find_waits, saturation_load
 from qmodels.systems.noc.spec import Noc
@@ -35,7 +35,7 @@ def solver(noc: Noc) -> Callable[[], Any]:
     """Return a function that solves a network anew; what does not depend on constants is done once."""
     first = solve_noc(noc)
     loads, turns = first.waits.loads, first.waits.turns
-    return lambda: NocAnswer(model=first.model, spec=noc, waits=find_waits(turns, loads), deadlock=())
+    return lambda: Curve(noc, find_waits(turns, loads))
 
 
 def latencies() -> Problem:
@@ -81,7 +81,7 @@ def problem_of(
     )
 
 
-def means(kind: str, packets_of: str, latency: Callable[[NocAnswer], FloatArray]) -> Problem:
+def means(kind: str, packets_of: str, latency: Callable[[Curve], FloatArray]) -> Problem:
     """Return the relative errors of mean latencies."""
     rows = kept_rows(kind, packets_of)
     cases = list(dict.fromkeys(case for case, _ in rows))
@@ -92,12 +92,12 @@ def means(kind: str, packets_of: str, latency: Callable[[NocAnswer], FloatArray]
     return problem_of(rows, lambda: finite(np.concatenate([latency(one()) for one in solve]) / truth - 1))
 
 
-def all_packets(answer: NocAnswer) -> FloatArray:
+def all_packets(answer: Curve) -> FloatArray:
     """Return the mean latency for each rate."""
     return np.ravel(answer.packet_latency)
 
 
-def urgent_packets(answer: NocAnswer) -> FloatArray:
+def urgent_packets(answer: Curve) -> FloatArray:
     """Return the mean latency of the first class of packets for each rate."""
     turns = answer.waits.turns
     hops = np.add.reduceat(answer.waits.at_hop, turns.table.path_start[:-1], axis=1)

@@ -26,7 +26,7 @@ from qmodels.systems.spec.metrics import is_relative
 from validate.comparison.model import signed_error
 
 if TYPE_CHECKING:
-    from validate.packet_processor.result import PacketSimulation
+    from qmodels.systems.spec.answer import Answer
 
 LOAD_OF_THE_CLAIM = 0.8
 """Share of saturation up to which the model's error is claimed."""
@@ -76,7 +76,7 @@ class Runs:
             )
 
 
-def simulated_columns(result: PacketSimulation) -> dict[str, Any]:
+def simulated_columns(result: Answer) -> dict[str, Any]:
     """Return what the table of a check holds for a simulated design."""
     return {
         **result.metrics,
@@ -117,7 +117,7 @@ class Check:
     disputed: tuple[int, ...]  # designs that one of the two calls stable and the other saturated
 
 
-def check(analytic: Exploration, results: Mapping[int, PacketSimulation]) -> Check:
+def check(analytic: Exploration, results: Mapping[int, Answer]) -> Check:
     """Measure the model's error on the simulated designs of an analytic exploration, given by its rows."""
     rows = np.array(sorted(results), dtype=np.int64)
     found = {stable_hash(analytic.spec(row)): result for row, result in results.items()}

@@ -16,7 +16,7 @@ from qmodels.systems.spec.text.toml import from_toml
 from qmodels.systems.traffic.workload import Workload
 
 if TYPE_CHECKING:
-    from qmodels.answer import Answer
+    from qmodels.systems.spec.answer import Answer
 
 DATA = Path(__file__).parents[1] / "data"
 

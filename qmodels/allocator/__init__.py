@@ -1,12 +1,10 @@
 """Free lists and the data-queueing module around them."""
 
-from qmodels.allocator.answer import DataQueueingAnswer
 from qmodels.allocator.data_queueing import solve_data_queueing
 from qmodels.allocator.lists.list_memory import FreeListResult, free_list
 from qmodels.allocator.trials import TrialResult, allocation_trials
 
 __all__ = [
-    "DataQueueingAnswer",
     "FreeListResult",
     "TrialResult",
     "allocation_trials",

@@ -3,44 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from qmodels.allocator.conflict_errors import design_errors
-from qmodels.answer import Answer
 from qmodels.checks import FloatArray
 from qmodels.systems.packets.data_queueing import DataQueueing
+from qmodels.systems.spec.answer import Answer
 
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class DataQueueingAnswer(Answer):
-    """An answer with the laws of pointer accesses.
-
-    Parameters
-    ----------
-    allocation_accesses, deletion_accesses : ndarray
-        Probability of 0, 1, 2, ... pointer accesses of a block's allocation and of a packet's
-        deletion, along the last axis.
-    """
-
-    saved: ClassVar[tuple[str, ...]] = (*Answer.saved, "allocation_accesses", "deletion_accesses")
-
-    allocation_accesses: FloatArray
-    deletion_accesses: FloatArray
+LAWS = ("allocation_accesses", "deletion_accesses")
 
 
 def answer_of(
     spec: DataQueueing, metrics: Any, *, load: Any, carried: Any, laws: Sequence[Any], validated: Any
-) -> DataQueueingAnswer:
+) -> Answer:
     """Return the answer of a design, or of a sweep, from its numbers and its laws of accesses."""
     known = "write conflicts are within 5 % of simulation in designs of another range"
     order = (
         "mean_run_length plays no part: lists are taken as used up several times, whatever their first order"
     )
     runs = np.broadcast_to(np.not_equal(spec.allocation.mean_run_length, 1.0), np.shape(load))
-    return DataQueueingAnswer(
+    return Answer(
         model="data queueing, analytic",
         spec=spec,
         metrics=metrics,
@@ -51,14 +35,11 @@ def answer_of(
         validated=validated,
         doubts={known: np.logical_not(validated), order: runs},
         error=design_errors(spec, validated),
-        allocation_accesses=laws[0],
-        deletion_accesses=laws[1],
+        details=dict(zip(LAWS, laws, strict=True)),
     )
 
 
-def stacked(
-    spec: DataQueueing, answers: Sequence[DataQueueingAnswer], shape: tuple[int, ...]
-) -> DataQueueingAnswer:
+def stacked(spec: DataQueueing, answers: Sequence[Answer], shape: tuple[int, ...]) -> Answer:
     """Return the answers of single designs as one of arrays of this shape."""
 
     def laws(name: str) -> FloatArray:
@@ -76,6 +57,6 @@ def stacked(
         {name: column([answer[name] for answer in answers], float) for name in spec.metric_names.both},
         load=column([answer.traffic_intensity["output ports"] for answer in answers], float),
         carried=column([answer.utilization["output ports"] for answer in answers], float),
-        laws=(laws("allocation_accesses"), laws("deletion_accesses")),
+        laws=[laws(name) for name in LAWS],
         validated=column([answer.validated for answer in answers], bool),
     )

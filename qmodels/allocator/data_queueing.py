@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from qmodels.allocator.access_order import AccessOrder, access_order
-from qmodels.allocator.answer import DataQueueingAnswer, answer_of, stacked
+from qmodels.allocator.answer import answer_of, stacked
 from qmodels.allocator.conflict_errors import is_validated
 from qmodels.allocator.large_blocks import LargeBlocks, large_blocks, random_busy
 from qmodels.allocator.offered import seen_load
@@ -13,13 +13,14 @@ from qmodels.allocator.pointer_cycles import pointer_cycles
 from qmodels.allocator.stored import StoredPackets, overflow_metrics, stored_packets
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.packets.data_queueing import DataQueueing
+from qmodels.systems.spec.answer import Answer
 from qmodels.systems.spec.fields import points_of, swept_fields
 
 SAMPLED = 4096
 """Blocks looked at to see which banks a mapping reaches."""
 
 
-def solve_data_queueing(spec: DataQueueing) -> DataQueueingAnswer:
+def solve_data_queueing(spec: DataQueueing) -> Answer:
     """Return conflicts, pointer accesses, overflow and overhead of a data-queueing module.
 
     Parameters
@@ -29,7 +30,7 @@ def solve_data_queueing(spec: DataQueueing) -> DataQueueingAnswer:
 
     Returns
     -------
-    DataQueueingAnswer
+    Answer
         The metrics of `DataQueueing.metric_names` in the steady state, which a list reaches when it has
         been used up several times, whatever its order at the start. In overload what is admitted is what
         can be drained; all metrics stay finite.
@@ -74,7 +75,7 @@ def solve_data_queueing(spec: DataQueueing) -> DataQueueingAnswer:
     return stacked(spec, answers, next(iter(swept.values())).shape)
 
 
-def _solve_one(spec: DataQueueing) -> DataQueueingAnswer:
+def _solve_one(spec: DataQueueing) -> Answer:
     packets, load = stored_packets(spec)
     order = _order(spec, packets, load)
     banks, unlike = _banks_reached(spec)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from qmodels.composed.plan import Ask, Choice, Delay, Node, Plan, Rounds, Series
-from qmodels.networks.answer import NetworkAnswer
 from qmodels.networks.facts import product_form_breaker
 from qmodels.networks.solve import solve_network
 from qmodels.systems.composed.flow import Flow
@@ -17,6 +16,7 @@ from qmodels.systems.composed.system import System
 from qmodels.systems.laws.kinds import LAWS, is_renewal, scaled
 from qmodels.systems.laws.phases import HyperExponential
 from qmodels.systems.laws.times import Deterministic, Exponential
+from qmodels.systems.spec.answer import Answer
 from qmodels.systems.stations.parts import JobClass, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 from qmodels.systems.stations.routing import LEAVE
@@ -32,7 +32,7 @@ Visits = dict[str, float]
 class Solved:
     """A system as a network, and its answer."""
 
-    answer: NetworkAnswer  # the network's
+    answer: Answer  # the network's
     visits: Mapping[str, Visits]  # of each flow, its visits of each station a job
     uncounted: frozenset[str]  # delays that the latency leaves out
 

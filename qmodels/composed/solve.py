@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.answer import Answer
 from qmodels.composed.as_network import solved_as_network
 from qmodels.composed.asking import Asking
 from qmodels.composed.by_place import by_place
@@ -26,6 +25,7 @@ from qmodels.systems.cache.spec import CacheSystem
 from qmodels.systems.composed.steps import Allocate, Free, all_steps, step_name
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram import Dram
+from qmodels.systems.spec.answer import Answer
 from qmodels.systems.spec.fields import points_of, swept_fields
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from qmodels.answer import Answer
 from qmodels.checks import FloatArray
 from qmodels.evidence.error_map import ErrorMap
 from qmodels.llc.characteristic_time import hit_ratios
@@ -18,6 +17,7 @@ from qmodels.llc.slices import slice_shares
 from qmodels.numerics.nodes import smooth_nodes
 from qmodels.systems.cache.lines import line_popularity, slice_of
 from qmodels.systems.cache.spec import CacheSystem
+from qmodels.systems.spec.answer import Answer
 
 MOST_SLICED_LINES = 200_000
 """Above, a sliced level is taken as one cache: the more lines, the less that matters."""
@@ -34,29 +34,7 @@ ERRORS = ErrorMap(Path(__file__).with_name("cache_error_map.csv"))
 exclusive ones with 8 lines in all 1.3."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class CacheAnswer(Answer):
-    """Hit ratios of a cache system, ``hit_ratio[l1]`` those of the requests that reach the level."""
-
-    # Share of the requests to the shared level that go to each slice; empty without one or where all are
-    # taken as one cache
-    slice_shares: FloatArray
-
-    @property
-    def slice_imbalance(self) -> float:
-        """Requests to the busiest slice over those to the mean slice; 1 where there is one."""
-        return float(self.slice_shares.max() * len(self.slice_shares)) if len(self.slice_shares) else 1.0
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """How uneven the slices are."""
-        uneven = (
-            [f"busiest slice {self.slice_imbalance:.3f} of the mean"] if len(self.slice_shares) > 1 else []
-        )
-        return (*super().notes, *uneven)
-
-
-def solve_cache(spec: CacheSystem) -> CacheAnswer:
+def solve_cache(spec: CacheSystem) -> Answer:
     """Return the hit ratios of a cache system.
 
     ``spec``: what is cached, and where. Returns hit ratios by level.
@@ -106,12 +84,14 @@ def solve_cache(spec: CacheSystem) -> CacheAnswer:
         shares = slice_shares(
             popularity=at_shared / at_shared.sum(), slices=spec.shared.slices, hashing=spec.shared.hashing
         )
+    uneven = float(shares.max() * len(shares)) if len(shares) else 1.0
     error = ERRORS.at(region=spec.inclusion)["hit_ratio"]
-    return CacheAnswer(
+    return Answer(
         model="caches by characteristic time",
         spec=spec,
         metrics=metrics,
-        slice_shares=shares,
+        details={"slice_shares": shares, "slice_imbalance": uneven},
+        facts=(f"busiest slice {uneven:.3f} of the mean",) if len(shares) > 1 else (),
         validated=_is_validated(spec),
         error={name: replace(error, metric=name) for name in metrics},
     )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from qmodels.answer import Answer
 from qmodels.llc.processor_errors import ERRORS, is_validated, region_of
 from qmodels.llc.processor_hits import HitRatios, hit_ratios, llc_load
 from qmodels.llc.processor_queues import solve_queues
 from qmodels.systems.cache.llc_processor import BANKS, LlcProcessor
+from qmodels.systems.spec.answer import Answer
 
 
 def solve_llc_processor(spec: LlcProcessor, *, hits: HitRatios | None = None) -> Answer:

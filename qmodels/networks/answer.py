@@ -3,36 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from qmodels.answer import Answer
 from qmodels.checks import FloatArray
+from qmodels.systems.spec.answer import Answer
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 
 _SUMS = ("throughput", "utilization", "mean_number_in_queue", "mean_number_in_system")
 _PER_JOB = ("mean_waiting_time", "mean_response_time", "waiting_probability")
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class NetworkAnswer(Answer):
-    """Steady state of a queueing network.
-
-    Metrics are those of the simulation of the network: the name and, in brackets, the station (if there
-    are several) and the class (if there are several; without one, all classes together):
-    ``mean_response_time[disk, read]``. Those of the whole network begin with ``system`` or end with
-    ``network``. What the model does not know is left out.
-    """
-
-    kind: str  # What the numbers are under the model's assumptions, which the network meets
-    result: Any  # The model's own result, with what else it knows, such as quantiles of a single station
-
-    @property
-    def title(self) -> str:
-        """Model, and what its numbers are."""
-        return f"{self.model} ({self.kind})"
 
 
 def network_answer(
@@ -44,8 +24,14 @@ def network_answer(
     passages: Mapping[str, FloatArray],
     stable: bool,
     result: Any,
-) -> NetworkAnswer:
+) -> Answer:
     """Return the answer from tables.
+
+    Metrics are those of the simulation of the network: the name and, in brackets, the station (if there are
+    several) and the class (if there are several; without one, all classes together):
+    ``mean_response_time[disk, read]``. Those of the whole network begin with ``system`` or end with
+    ``network``. What the model does not know is left out. ``kind``: what the numbers are under the model's
+    assumptions, which the network meets; ``result``: the model's own, with what else it knows.
 
     ``visits``: metrics of shape (stations, classes), among them ``throughput`` and ``utilization``; NaN where
     they are not known or the class does not come; ``passages``: metrics of the whole network, of shape
@@ -65,15 +51,14 @@ def network_answer(
         if k in network.entries:
             metrics |= {f"{n}[{job_class}]": float(row[k]) for n, row in total.items() if row.size > 1}
     busy = np.minimum(np.nansum(visits["utilization"], axis=1), 1.0)
-    return NetworkAnswer(
+    return Answer(
         model=model,
         spec=network,
-        kind=kind,
         metrics={name: value for name, value in metrics.items() if not np.isnan(value)},
         utilization=dict(zip(network.station_names, busy.tolist(), strict=True)),
         bottleneck=network.station_names[int(np.argmax(busy))],
         stable=stable,
-        result=result,
+        details={"kind": kind, "result": result},
     )
 
 

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.networks.answer import NetworkAnswer, network_answer
+from qmodels.networks.answer import network_answer
 from qmodels.networks.open.traffic import traffic_equations, visit_ratios
 from qmodels.networks.result import NetworkResult
 from qmodels.systems.laws.kinds import is_exponential
+from qmodels.systems.spec.answer import Answer
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 
 _INSENSITIVE = ("sharing", "lifo-preemptive")
@@ -109,7 +110,7 @@ def switches_class(matrix: FloatArray) -> bool:
     return bool(np.any(matrix.transpose(1, 3, 0, 2)[~same] > 0))
 
 
-def answer_of(network: QueueingNetwork, result: NetworkResult) -> NetworkAnswer:
+def answer_of(network: QueueingNetwork, result: NetworkResult) -> Answer:
     """Return a method's result by the names that specs go by."""
     shape = (len(network.stations), len(network.classes))
     visited = np.array([[(i, k) in network.visited for k in range(shape[1])] for i in range(shape[0])])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from qmodels.networks.answer import NetworkAnswer, network_answer
+from qmodels.networks.answer import network_answer
 from qmodels.networks.facts import (
     all_exponential,
     answer_of,
@@ -20,13 +20,14 @@ from qmodels.networks.facts import (
 from qmodels.networks.open.blocking import loss_network, tandem_blocking
 from qmodels.networks.open.fork_join import fork_join, fork_join_unequal
 from qmodels.queues.markovian.mmc import mm1
+from qmodels.systems.spec.answer import Answer
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 from qmodels.systems.stations.routing import LEAVE
 
 INF = float("inf")
 
 
-def solve_finite(network: QueueingNetwork) -> NetworkAnswer:
+def solve_finite(network: QueueingNetwork) -> Answer:
     """Solve open networks with finite stations: lines, and losses with Poisson flows."""
     stations = network.stations
     if any(c.closed for c in network.classes) or len(network.classes) > 1:
@@ -77,7 +78,7 @@ def solve_finite(network: QueueingNetwork) -> NetworkAnswer:
     )
 
 
-def solve_fork(network: QueueingNetwork) -> NetworkAnswer:
+def solve_fork(network: QueueingNetwork) -> Answer:
     """Solve jobs that fork on arrival to exponential single servers, join and leave."""
     fork, c = network.forks[0], network.classes[0]
     plain = (

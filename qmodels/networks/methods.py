@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf, isfinite, nan
 
 from qmodels.evidence.error_map import MeasuredError
-from qmodels.networks.answer import NetworkAnswer
+from qmodels.systems.spec.answer import Answer
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 
 Range = tuple[float, float]
@@ -115,7 +115,7 @@ finite buffers, forks and losses are measured against chains in the tests of the
 """
 
 
-def judged(answer: NetworkAnswer) -> NetworkAnswer:
+def judged(answer: Answer) -> Answer:
     """Return an answer with the error that was measured of its method, and what was not measured."""
     if answer.kind == "exact" or not answer.stable:
         return answer
@@ -153,7 +153,7 @@ def scvs_of(network: QueueingNetwork) -> Iterator[float]:
             yield float(law.scv)
 
 
-def _name(answer: NetworkAnswer) -> str:
+def _name(answer: Answer) -> str:
     """Return the method by which a model is measured: what it approximates matters, too."""
     if answer.model.startswith("tandem"):
         return "tandem"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from qmodels.answer import Answer
 from qmodels.checks import FloatArray
 from qmodels.systems.spec.result import Result
 
@@ -67,7 +66,6 @@ class NetworkResult(Result):
         Routing probabilities, where the network was described by them.
     """
 
-    saved_as: ClassVar[str] = Answer.saved_as
     spec: None = field(default=None, init=False)
     validated: bool = field(default=True, init=False)
     latency_parts: Mapping[str, Any] = field(default_factory=dict, init=False)
@@ -143,11 +141,6 @@ class NetworkResult(Result):
         good = np.reshape(self.stable, (len(self.stations), -1)).all(axis=1)
         full = ", ".join(str(self.stations[i]) for i in np.flatnonzero(~good))
         return (f"overloaded: {full}",) if full else ()
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Any:
-        """Return what `save` wrote as an answer."""
-        return Answer.from_document(document)
 
     def to_networkx(self) -> Any:
         """Return the network as a directed graph with its flows.

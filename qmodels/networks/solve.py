@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from qmodels.laws.of_law import phases
-from qmodels.networks.answer import NetworkAnswer
 from qmodels.networks.closed.amva import linearizer
 from qmodels.networks.closed.inputs import describe
 from qmodels.networks.closed.mva import mva
@@ -32,6 +31,7 @@ from qmodels.networks.open.jackson import jackson
 from qmodels.networks.open.qna import qna
 from qmodels.networks.station import solve_station
 from qmodels.systems.laws.kinds import is_exponential, is_renewal, phase_type
+from qmodels.systems.spec.answer import Answer
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 from qmodels.systems.stations.routing import LEAVE, Probabilistic
 
@@ -46,7 +46,7 @@ _AMVA = {
 }
 
 
-def solve_network(network: QueueingNetwork, *, by_visits: bool = False, chains: bool = True) -> NetworkAnswer:
+def solve_network(network: QueueingNetwork, *, by_visits: bool = False, chains: bool = True) -> Answer:
     r"""Solve a queueing network with the method that covers it, an exact one if there is one.
 
     Parameters
@@ -61,7 +61,7 @@ def solve_network(network: QueueingNetwork, *, by_visits: bool = False, chains: 
 
     Returns
     -------
-    NetworkAnswer
+    Answer
         With the name of the method and whether it is exact. An approximation has the error that was
         measured of it (`methods`), and a doubt where it was measured on other networks only. Where
         overloaded, times are ``inf``.
@@ -97,7 +97,7 @@ def solve_network(network: QueueingNetwork, *, by_visits: bool = False, chains: 
     return judged(_solved(network, by_visits=by_visits, chains=chains))
 
 
-def _solved(network: QueueingNetwork, *, by_visits: bool, chains: bool) -> NetworkAnswer:
+def _solved(network: QueueingNetwork, *, by_visits: bool, chains: bool) -> Answer:
     if _is_single(network):
         answer = solve_station(network, chains=chains)
         if answer is not None:
@@ -160,7 +160,7 @@ def _is_finite(network: QueueingNetwork, jobs: int) -> bool:
     return any(s.capacity < (INF if opened else jobs) for s in network.stations)
 
 
-def _open(network: QueueingNetwork) -> NetworkAnswer:
+def _open(network: QueueingNetwork) -> Answer:
     entering, times, servers = entering_flows(network), times_of(network), servers_of(network)
     matrix, breaker = network.routing_matrix, product_form_breaker(network)
     if len(network.classes) > 1:
@@ -201,7 +201,7 @@ def _open(network: QueueingNetwork) -> NetworkAnswer:
     return answer_of(network, result)
 
 
-def _closed(network: QueueingNetwork, *, by_visits: bool) -> NetworkAnswer:
+def _closed(network: QueueingNetwork, *, by_visits: bool) -> Answer:
     common = {
         "population": network.populations,
         "mean_service_time": times_of(network),
@@ -245,7 +245,7 @@ def _phased(network: QueueingNetwork) -> list[Server]:
     ]
 
 
-def _mixed(network: QueueingNetwork) -> NetworkAnswer:
+def _mixed(network: QueueingNetwork) -> Answer:
     breaker = product_form_breaker(network)
     if breaker:
         raise no_model(f"{breaker} in a network of open and closed classes")

@@ -9,7 +9,7 @@ import numpy as np
 
 from qmodels import queues
 from qmodels.checks import FloatArray
-from qmodels.networks.answer import NetworkAnswer, network_answer
+from qmodels.networks.answer import network_answer
 from qmodels.networks.facts import no_model
 from qmodels.result import QueueResult
 from qmodels.systems.laws.kinds import is_exponential, is_renewal, markovian, phase_type
@@ -24,6 +24,7 @@ from qmodels.systems.laws.times import (
     Replay,
     Uniform,
 )
+from qmodels.systems.spec.answer import Answer
 from qmodels.systems.stations.parts import JobClass, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 
@@ -62,7 +63,7 @@ class Queue:
         return {"arrival_rate": self.rate, "mean_service_time": self.mean, "service_scv": self.scv}
 
 
-def solve_station(network: QueueingNetwork, *, chains: bool = True) -> NetworkAnswer | None:
+def solve_station(network: QueueingNetwork, *, chains: bool = True) -> Answer | None:
     """Return the answer of the model that covers a single station with open classes, or None.
 
     ``chains``: whether several servers are solved as a chain, see `solve_network`.
@@ -362,7 +363,7 @@ def _means_only(result: QueueResult) -> QueueResult:
 
 def _answer(
     network: QueueingNetwork, laws: list[Any], rates: FloatArray, result: QueueResult, kind: str
-) -> NetworkAnswer:
+) -> Answer:
     """Return the answer by class; the classes of one stream wait alike and share its throughput."""
     station, size = network.stations[0], len(network.classes)
     share = np.ones(size) if np.ndim(result.throughput) else rates / rates.sum()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from qmodels.answer import Answer
 from qmodels.checks import FloatArray
 from qmodels.networks.closed.amva import linearizer
 from qmodels.noc.closed_ends import Stations, in_a_row, memory_time, stations, whole
@@ -17,31 +15,20 @@ from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.memory import Transactions
 from qmodels.systems.noc.paths import LINK
 from qmodels.systems.noc.spec import Noc
+from qmodels.systems.spec.answer import Answer
 
 PACKET_TIMES = ("packet_latency", "source_queue_delay", "traversal_delay")
 _TOLERANCE = 1e-5
 _ROUNDS = 100
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class ClosedLoop(Answer):
-    """Steady state of closed loops of transactions, which are never overloaded but may deadlock.
-
-    Of the latency, ``alone`` is what a transaction takes that meets no other. Stations are the channels of
-    network interfaces and the memory controllers.
-    """
-
-    upper_bound: float = np.inf  # no closed loop with these times has a higher transaction rate [1/ns]
-    # Virtual channels in which packets may wait for each other in a circle, empty without one; the numbers
-    # hold as long as they never do.
-    deadlock: tuple[str, ...] = ()
-
-
-def closed_loop(noc: Noc) -> ClosedLoop:
+def closed_loop(noc: Noc) -> Answer:
     r"""Return throughput and latency of a network whose traffic is `Transactions`.
 
-    Returns a closed loop is never overloaded; routes on which packets may wait for each other in a circle are
-    named in ``deadlock``.
+    A closed loop is never overloaded; routes on which packets may wait for each other in a circle are named
+    in ``deadlock``; the numbers hold as long as they never do. Of the latency, ``alone`` is what a
+    transaction takes that meets no other. Stations are the channels of network interfaces and the memory
+    controllers.
 
     The stations of the closed network are the ejection channel, the controller and the injection
     channel of every memory node, and those of the initiators where these have several transactions
@@ -152,14 +139,14 @@ def _answer(
     bound: float,
     utilization: dict[str, float],
     deadlock: tuple[str, ...],
-) -> ClosedLoop:
+) -> Answer:
     """Return the answer; the rate is in transactions per cycle, times are in cycles."""
     traffic, clock = noc.traffic, noc.clock_ghz
     assert isinstance(traffic, Transactions)
     several = len(traffic.initiators) * traffic.outstanding > 1
     table = noc.flow_table()
     per_transaction = table.per_transaction()
-    return ClosedLoop(
+    return Answer(
         model="closed loop around a network-on-chip",
         spec=noc,
         metrics={
@@ -179,8 +166,7 @@ def _answer(
             **may_deadlock(deadlock),
             "several transactions at a time: compared with simulation at a few points only": several,
         },
-        upper_bound=bound * clock,
-        deadlock=deadlock,
+        details={"upper_bound": bound * clock, "deadlock": deadlock},
     )
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from qmodels.answer import Answer
 from qmodels.checks import FloatArray
-from qmodels.lazy import Lazy
 from qmodels.noc.delay_law import delay_quantiles
 from qmodels.noc.error_map import (
     PEAK,
@@ -24,11 +22,20 @@ from qmodels.noc.source_queue import source_waits
 from qmodels.noc.waits import Waits, find_waits, largest_load, saturation_load
 from qmodels.systems.noc.injection import Bernoulli
 from qmodels.systems.noc.spec import Noc
+from qmodels.systems.spec.answer import Answer, Deferred, Later
 
 METRICS = tuple(
     name for name in (*Noc.metric_names.both, *Noc.metric_names.model) if not name.startswith("transaction_")
 )
 """Those of closed loops are `qmodels.noc.closed_loop`'s."""
+
+FIELDS = (
+    "stable", "latency_parts", "bottleneck", "utilization", "traffic_intensity", "validated", "doubts",
+    "error",
+)  # fmt: skip
+DETAILS = (
+    "waits", "deadlock", "source_delay", "congested_rate", "ideal_saturation_rate", "channels", "flows",
+)  # fmt: skip
 
 CURVE_POINTS = 50
 
@@ -40,42 +47,17 @@ NOTICED = 0.95
 """Answers warn of networks that carry less than this part of their saturation rate once jammed."""
 
 
-class NocAnswer(Answer):
+@dataclass(frozen=True, eq=False)
+class Curve:
     """Steady state of a network-on-chip at one injection rate, or along a load curve.
 
-    What needs more than the waits is computed when it is first asked for, so that fields of other answers
-    are properties here: quantiles, flows, the saturation rate and what follows from it. That rate and the
+    What needs more than the waits is computed when it is first asked for. The saturation rate and the
     zero-load latency are one number for a curve.
-
-    Parameters
-    ----------
-    model : str
-        The model that answered.
-    spec : Noc
-        The network.
-    waits : Waits
-        What the fixed point gave, for the injection rates in order.
-    deadlock : tuple of str
-        Virtual channels in which packets may wait for each other in a circle; empty without one. The
-        numbers hold as long as they never do, which is likely below saturation and not beyond it.
-
-    Notes
-    -----
-    Overload: latencies and quantiles are ``inf``, ``stable`` is False, utilizations at most 1, and the
-    delivered rate is the offered one up to the saturation rate, from there on that of the congested rate.
     """
 
-    waits: Waits
-    deadlock: tuple[str, ...]
-
-    def __init__(self, *, model: str, spec: Noc, waits: Waits, deadlock: tuple[str, ...] = ()) -> None:
-        given = {"model": model, "spec": spec, "waits": waits, "deadlock": deadlock}
-        self.__dict__.update(given, metrics=Lazy(self, METRICS))
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Any:
-        """Return what `save` wrote as a plain answer: the waits are not saved."""
-        return Answer.from_document(document)
+    spec: Noc
+    waits: Waits  # what the fixed point gave, for the injection rates in order
+    deadlock: tuple[str, ...] = ()  # see `noc_answer`
 
     @property
     def _shape(self) -> tuple[int, ...]:
@@ -337,7 +319,7 @@ class NocAnswer(Answer):
         if np.isfinite(most):
             rates = np.linspace(0.0, min(0.98 * most, highest), CURVE_POINTS)
             noc, waits = replace(self.spec, injection_rate=rates), find_waits(self.waits.turns, rates)
-            curve = NocAnswer(model=self.model, spec=noc, waits=waits, deadlock=self.deadlock)
+            curve = Curve(noc, waits)
             axes.plot(rates, curve.packet_latency, color="C0", label="model")
             end = 1.05 * max(most, loads.max(initial=0.0)) or 1.0
             axes.axvspan(most, end, color="#f2e4df", label="saturated")
@@ -349,3 +331,24 @@ class NocAnswer(Answer):
         axes.set_ylim(bottom=0)
         axes.legend()
         return figure
+
+
+def noc_answer(curve: Curve, *, model: str) -> Answer:
+    """Return the answer of a network-on-chip at one injection rate, or along a load curve.
+
+    Packets may wait for each other in a circle in the virtual channels of ``deadlock``; the numbers hold as
+    long as they never do, which is likely below saturation and not beyond it.
+
+    Overload: latencies and quantiles are ``inf``, ``stable`` is False, utilizations at most 1, and the
+    delivered rate is the offered one up to the saturation rate, from there on that of the congested rate.
+    """
+    late: Any = {name: Deferred(partial(getattr, curve, name)) for name in FIELDS}
+    return Answer(
+        model=model,
+        spec=curve.spec,
+        metrics=Later(METRICS, partial(getattr, curve)),
+        details=Later(DETAILS, partial(getattr, curve)),
+        quantile=curve.quantile,
+        picture=curve.plot,
+        **late,
+    )

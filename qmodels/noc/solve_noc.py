@@ -7,14 +7,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from qmodels.answer import Answer
 from qmodels.noc.collapse import jam_loads
-from qmodels.noc.noc_answer import NocAnswer
+from qmodels.noc.noc_answer import Curve, noc_answer
 from qmodels.noc.turns import Turns, group_turns
 from qmodels.noc.waits import find_waits
 from qmodels.systems.noc.injection import Bernoulli
 from qmodels.systems.noc.memory import Transactions
 from qmodels.systems.noc.spec import Noc
+from qmodels.systems.spec.answer import Answer
 from qmodels.systems.traffic.arrivals import OnOff, modelled
 
 MODEL = "wormhole model"
@@ -49,7 +49,7 @@ def solve_noc(noc: Noc) -> Answer:
 
     Returns
     -------
-    NocAnswer
+    Answer
         Per flow, per channel and in all. Where there is no steady state, latencies are ``inf`` and
         ``stable`` is False. Where packets may wait for each other in a circle, which ``deadlock``
         names, the numbers hold as long as they never do. Closed loops (`Transactions`) are answered by
@@ -106,7 +106,7 @@ def solve_noc(noc: Noc) -> Answer:
 
     The queue of step 1 and the recursion over full buffers are old ideas [1]_; the constants that weigh
     steps 2 to 4 (`qmodels.noc.waits.WormholeLaw`) were fitted to flit-level simulations of 45 networks,
-    which were not kept, and 15 of BookSim2's. An approximation; `NocAnswer.error` says how good,
+    which were not kept, and 15 of BookSim2's. An approximation; ``error`` says how good,
     on those of BookSim2 and 35 that were not fitted (two terms for short buffers and classes of channels
     came after a look at them). What the networks that are kept say of the constants: `cases.fits.network`.
 
@@ -127,7 +127,7 @@ def solve_noc(noc: Noc) -> Answer:
     late, of 2. On 16 such networks the mean size of the error is 1.6 % at 75 % of the saturation rate of
     random targets and 7 % at 90 %; 8 and 31 % without. Runs of several packets to each target wait
     longer than the model says, which takes their targets for random: with 16 in a run, at 60 % of that
-    rate, the latency is 43 % too low; `NocAnswer.doubts` says so (`tests/reference/turn_taking.py`).
+    rate, the latency is 43 % too low; ``doubts`` say so (`tests/reference/turn_taking.py`).
 
     References
     ----------
@@ -154,4 +154,4 @@ def solve_noc(noc: Noc) -> Answer:
     process = noc.process if isinstance(noc.process, OnOff) else Bernoulli()
     turns, deadlock = _turns(replace(noc, injection_rate=0.0, process=process, clock_ghz=1.0))
     loads = np.ravel(np.asarray(noc.mean_rate, dtype=float))
-    return NocAnswer(model=MODEL, spec=noc, waits=find_waits(turns, loads), deadlock=deadlock)
+    return noc_answer(Curve(noc, find_waits(turns, loads), deadlock), model=MODEL)

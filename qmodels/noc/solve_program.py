@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from qmodels.answer import Answer
 from qmodels.evidence.error_map import ErrorMap
 from qmodels.noc.error_map import may_deadlock
 from qmodels.noc.message_flow import course
@@ -16,6 +14,7 @@ from qmodels.noc.message_paths import MessagePath, message_paths
 from qmodels.systems.noc.deadlock import find_deadlock
 from qmodels.systems.programs.message_network import service_table, services
 from qmodels.systems.programs.messaging import PROCESS_TIMES, MessageProgram
+from qmodels.systems.spec.answer import Answer
 
 ERRORS = ErrorMap(Path(__file__).with_name("message_error_map.csv"))
 
@@ -23,39 +22,7 @@ MOST_PROCESSES = 16
 """Of the programs on which the error was measured."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class ProgramAnswer(Answer):
-    """Times of a message-passing program; see `Answer` for what all have.
-
-    The parts are those of the process that ends last.
-    """
-
-    # Of each process, the part of its network time that others cause. [ns]
-    contention_time: tuple[float, ...] = ()
-    # For each circuit, the longest its packets can take from network interface to network interface, whatever
-    # the others send. [ns]
-    circuit_latency: Mapping[tuple[int, int], float] = field(default_factory=dict)
-    # Virtual channels in which packets of the program may wait for each other in a circle if they are under
-    # way at the same time, empty without one. The times hold only if they never do: `validate.simulate` finds
-    # out whether the program comes to its end
-    deadlock: tuple[str, ...] = ()
-
-    @property
-    def crowding(self) -> float:
-        """Most that is asked of a channel at once, as a multiple of what it carries."""
-        return float(self.traffic_intensity["channels"])
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Doubts, and how long packets of circuits take."""
-        bounds = [
-            f"circuit {source} to {target}: a packet takes at most {bound:.0f} ns"
-            for (source, target), bound in self.circuit_latency.items()
-        ]
-        return (*super().notes, *bounds)
-
-
-def solve_program(spec: MessageProgram) -> ProgramAnswer:
+def solve_program(spec: MessageProgram) -> Answer:
     """Return the times of a message-passing program.
 
     Parameters
@@ -65,7 +32,7 @@ def solve_program(spec: MessageProgram) -> ProgramAnswer:
 
     Returns
     -------
-    ProgramAnswer
+    Answer
         The metrics of `validate.simulate` without intervals, and what others cost each process.
 
     Notes
@@ -108,8 +75,8 @@ def solve_program(spec: MessageProgram) -> ProgramAnswer:
         "packets share links flit by flit": not whole,
         "links of different widths": not even,
     }
-    bounds = _circuit_bounds(spec, paths)
-    return ProgramAnswer(
+    bounds = {ends: bound / clock for ends, bound in _circuit_bounds(spec, paths).items()}
+    return Answer(
         model=f"message-passing program, solved: {count} processes",
         spec=spec,
         metrics={name: value / clock for name, value in cycles.items()},
@@ -120,9 +87,16 @@ def solve_program(spec: MessageProgram) -> ProgramAnswer:
         validated=not any(doubts.values()),
         doubts=doubts,
         error=errors,
-        contention_time=tuple(cost / clock for cost in found.contention),
-        circuit_latency={ends: bound / clock for ends, bound in bounds.items()},
-        deadlock=deadlock,
+        details={
+            "contention_time": tuple(cost / clock for cost in found.contention),
+            "circuit_latency": bounds,
+            "crowding": float(found.crowding),
+            "deadlock": deadlock,
+        },
+        facts=tuple(
+            f"circuit {source} to {target}: a packet takes at most {bound:.0f} ns"
+            for (source, target), bound in bounds.items()
+        ),
     )
 
 

@@ -22,13 +22,13 @@ from qmodels.packet_processor.latency import Latency, latency
 from qmodels.packet_processor.load import OperatingPoint, operate
 from qmodels.packet_processor.networks.link_shares import link_shares
 from qmodels.packet_processor.overflow import blocking
-from qmodels.packet_processor.result import Later, PacketAnswer
 from qmodels.packet_processor.saturation import saturation_rate
 from qmodels.systems.packets.free_list import allocation_accesses
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.answer import Answer, Later
 
 
-def solve_packet_processor(spec: PacketProcessor) -> PacketAnswer:
+def solve_packet_processor(spec: PacketProcessor) -> Answer:
     r"""Analytic answer for a packet processor, or for a sweep of them.
 
     Parameters
@@ -38,7 +38,7 @@ def solve_packet_processor(spec: PacketProcessor) -> PacketAnswer:
 
     Returns
     -------
-    PacketAnswer
+    Answer
         Where the offered load exceeds a resource, or a recorded trace piles up packets up to its end,
         latencies are ``inf`` and ``stable`` is False.
 
@@ -97,7 +97,7 @@ def solve_packet_processor(spec: PacketProcessor) -> PacketAnswer:
             found = errors_behind_controllers(load, closed=c.closed_pages)
         return found if alone else {name: error.mapped(shown) for name, error in found.items()}
 
-    return PacketAnswer(
+    return Answer(
         model="packet processor, analytic",
         spec=spec,
         metrics=Later(spec.metric_names.both, metric),
@@ -106,7 +106,7 @@ def solve_packet_processor(spec: PacketProcessor) -> PacketAnswer:
         traffic_intensity={name: shown(value) for name, value in point.loads.items()},
         bottleneck=shown(groups[loads.argmax(axis=0)]),
         stable=shown(stable),
-        resources={} if c.full_shape else _resources(c, point),
+        details={"resources": {} if c.full_shape else _resources(c, point)},
         validated=shown(~np.any([np.zeros_like(stable), *doubted.values()], axis=0)),
         doubts={words: shown(mask) for words, mask in doubted.items()},
         error=Later(ERRORS.metrics, lambda name: errors()[name]),

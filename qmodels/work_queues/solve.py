@@ -9,7 +9,7 @@ import numpy as np
 from qmodels.evidence.error_map import ErrorMap
 from qmodels.systems.programs.region import Growth, grow
 from qmodels.systems.programs.work_queues import WorkQueues
-from qmodels.work_queues.answer import WorkQueuesAnswer
+from qmodels.systems.spec.answer import Answer
 from qmodels.work_queues.growth import Rounds, run_rounds
 from qmodels.work_queues.imbalance import expected_maximum, ring_block_imbalance
 
@@ -22,7 +22,7 @@ LARGEST_TRANSFER_SHARE = 0.16
 task."""
 
 
-def solve_work_queues(spec: WorkQueues) -> WorkQueuesAnswer:
+def solve_work_queues(spec: WorkQueues) -> Answer:
     r"""Return the model's answer for a program on run queues.
 
     Parameters
@@ -32,7 +32,7 @@ def solve_work_queues(spec: WorkQueues) -> WorkQueuesAnswer:
 
     Returns
     -------
-    WorkQueuesAnswer
+    Answer
         Metrics, bounds, and how the tasks spread over the clusters.
 
     Raises
@@ -74,7 +74,8 @@ def solve_work_queues(spec: WorkQueues) -> WorkQueuesAnswer:
     makespan = rounds.makespan + _randomness(spec, rounds)
     costs, count, cores = spec.costs, spec.task_count, spec.cores
     compute = costs.block_cycles * float(spec.blocks.sum()) + costs.task_cycles * count
-    bounds = _bounds(spec)
+    bounds = {name: bound / spec.clock_ghz for name, bound in _bounds(spec).items()}
+    said = ", ".join(f"{name} {value:.4g}" for name, value in bounds.items())
     cluster_tasks = _per_cluster(spec, rounds)
     imbalance = float(cluster_tasks.max() * spec.machine.clusters / count - 1)
     if spec.queues.placement == "next" and spec.groups > 1 and spec.stealing.thieves == "none":
@@ -84,7 +85,7 @@ def solve_work_queues(spec: WorkQueues) -> WorkQueuesAnswer:
     task = max(spec.serial_time / count, 1e-300)
     efficiency = compute / (cores * makespan)
     memories, clock = min(1.0, float(rounds.memory_busy.max()) / makespan), spec.clock_ghz
-    return WorkQueuesAnswer(
+    return Answer(
         model="work queues",
         spec=spec,
         metrics={
@@ -99,8 +100,8 @@ def solve_work_queues(spec: WorkQueues) -> WorkQueuesAnswer:
             "controller_utilization": memories,
         },
         utilization={"cores": efficiency, "memories": memories},
-        lower_bounds={name: bound / clock for name, bound in bounds.items()},
-        cluster_tasks=cluster_tasks,
+        details={"lower_bounds": bounds, "cluster_tasks": cluster_tasks},
+        facts=(f"execution time at least {said} ns",),
         bottleneck=max(bounds, key=lambda name: bounds[name]),
         validated=bool(
             isinstance(spec.tasks, Growth)

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qmodels.answer import Answer
 from qmodels.queues import mmc
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.answer import Answer
 from qmodels.systems.traffic.workload import Workload
 from validate import compare, simulate
 from validate.comparison.metrics import answered, load_of, measured

@@ -323,7 +323,7 @@ def test_results_are_tables():
     table = result.to_pandas()
     assert list(table.columns) == ["metric", "unit", "value", "low", "high", "interval_valid"]
     assert result.to_dict()["utilization"] is result["utilization"]
-    with pytest.raises(AttributeError, match="NetworkSimulation has no metric 'mean_wait'"):
+    with pytest.raises(AttributeError, match="Answer has no metric 'mean_wait'"):
         _ = result.mean_wait
 
 

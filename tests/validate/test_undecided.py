@@ -9,12 +9,11 @@ from dataclasses import dataclass
 import pytest
 
 from optimize import Space, explore
-from qmodels import solve
+from qmodels import load, solve
 from qmodels.systems.laws.times import Exponential
 from qmodels.systems.stations.queueing_network import single_station
 from validate import simulate
 from validate.comparison.model import compare
-from validate.estimates.simulation import Simulation
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ def test_three_answers(campaign):
 def test_files_and_tables(campaign, tmp_path):
     path = campaign[1].save(tmp_path / "one.json")
     assert json.loads(path.read_text())["stable"] == "undecided"
-    assert Simulation.load(path).stable is None and not Simulation.load(path).validated
+    assert load(path).stable is None and not load(path).validated
     assert campaign[1].to_dict()["stable"] == "undecided"
     campaign.to_csv(tmp_path / "all.csv")
     with open(tmp_path / "all.csv", newline="") as file:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from qmodels.systems.spec import kind
+from qmodels.systems.spec.answer import Answer
 from qmodels.systems.spec.kind import Kind
 from qmodels.systems.spec.metrics import Metric
 from validate.campaigns.experiment import Experiment, Job
-from validate.estimates.simulation import Simulation
 from validate.estimates.statistics import mean_interval
 
 
@@ -48,11 +48,6 @@ def run_replication(job: ToyJob) -> Run:
     return Run(replication=job.replication, mean=float(values.mean()), values=values)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class ToySimulation(Simulation):
-    values: Any
-
-
 @dataclass(frozen=True, kw_only=True)
 class ToyExperiment(Experiment):
     size: int = 5
@@ -66,7 +61,7 @@ class ToyExperiment(Experiment):
         assert [job.replication for job, _ in runs] == [run.replication for _, run in runs]
         assert len(runs) == replications
         means = np.array([run.mean for _, run in runs])
-        return ToySimulation(
+        return Answer.of_runs(
             spec=self.spec,
             seed=self.seed,
             metrics={
@@ -76,7 +71,7 @@ class ToyExperiment(Experiment):
             stable=self.spec.stable,
             replications=replications,
             seconds=seconds,
-            values=np.concatenate([run.values for _, run in runs]),
+            details={"values": np.concatenate([run.values for _, run in runs])},
         )
 
 

@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from qmodels import checks
-from qmodels.checks import FloatArray, IntArray
+from qmodels.checks import IntArray
 from validate.campaigns.experiment import Experiment, Job
-from validate.estimates.simulation import Simulation
 from validate.estimates.statistics import Estimate, ratio_interval
 
 
@@ -28,14 +27,6 @@ class Run:
 
     served: IntArray
     slice_requests: IntArray
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class CacheSimulation(Simulation):
-    """Hit ratios of a cache system, estimated."""
-
-    # Share of the requests to a sliced level that went to each slice; empty without slices
-    slice_shares: FloatArray
 
 
 def run_replication(job: CacheJob) -> Run:
@@ -60,7 +51,6 @@ class CacheExperiment(Experiment):
     warm_up: int | None = None
 
     run_type: ClassVar[type[Run]] = Run
-    result_type = CacheSimulation
     precise: ClassVar[tuple[str, ...]] = ("hit_ratio",)
     run_replication = staticmethod(run_replication)
 
@@ -98,8 +88,9 @@ class CacheExperiment(Experiment):
             metrics[f"hit_ratio[{name}]"] = ratio(served[:, k], reach)
             reach = reach - served[:, k]
         to_slices = np.sum([run.slice_requests for run in runs], axis=0)
+        shares = to_slices / to_slices.sum() if to_slices.sum() else np.empty(0)
         return {
             "metrics": metrics,
-            "slice_shares": to_slices / to_slices.sum() if to_slices.sum() else np.empty(0),
+            "details": {"slice_shares": shares},
             "effort": {"requests": self.requests},
         }

@@ -7,10 +7,10 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from qmodels import checks
+from qmodels.systems.spec.answer import Answer
 from qmodels.systems.spec.cost import afford
 from qmodels.systems.spec.fields import swept_fields
 from qmodels.systems.spec.kind import kind_of
-from validate.estimates.simulation import Simulation
 
 UNITS = ("packets", "passages", "accesses", "requests")
 """Options that say how many of a system's units a replication simulates; the first stands for all of them."""
@@ -47,8 +47,6 @@ class Experiment:
     """Class of a job: its fields beside `Job`'s are options of the experiment by the same name."""
     run_type: ClassVar[type]
     """Class of a run: a small dataclass of numbers, words and arrays."""
-    result_type: ClassVar[type[Simulation]] = Simulation
-    """Class of a result."""
     precise: ClassVar[tuple[str, ...]]
     """The metrics that a precision given as one number is about."""
     run_replication: ClassVar[staticmethod[[Any], Any]]
@@ -88,12 +86,11 @@ class Experiment:
         own = {name: getattr(self, name) for name in names}
         return [self.job_type(replication=k, **own) for k in range(start, stop)]
 
-    def summarize(self, runs: Sequence[tuple[Any, Any]], *, replications: int, seconds: float) -> Simulation:
+    def summarize(self, runs: Sequence[tuple[Any, Any]], *, replications: int, seconds: float) -> Answer:
         """Return the result of all (job, run) so far."""
         found = self.found([run for _, run in runs])
-        return self.result_type(
-            spec=self.spec, seed=self.seed, replications=replications, seconds=seconds, **found
-        )
+        given: dict[str, Any] = {"replications": replications, **found}
+        return Answer.of_runs(spec=self.spec, seed=self.seed, seconds=seconds, **given)
 
     def found(self, runs: list[Any]) -> dict[str, Any]:
         """Return the fields of a result that are the simulator's own, from all runs so far."""

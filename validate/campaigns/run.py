@@ -10,11 +10,11 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from qmodels import checks
+from qmodels.systems.spec.estimate import Estimate
 from qmodels.systems.spec.store import ResultStore
 from validate.campaigns.experiment import Experiment
 from validate.campaigns.progress import Progress
 from validate.campaigns.store import decode, encode, keys_of
-from validate.estimates.intervals import Estimate
 from validate.estimates.stopping import more_replications
 
 IN_FLIGHT = 256

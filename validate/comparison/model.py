@@ -11,6 +11,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.systems.spec.answer import Answer
 from qmodels.systems.spec.fields import (
     is_spec,
     points_of,
@@ -24,7 +25,6 @@ from validate.comparison.metrics import answered, load_of, measured, signed_erro
 from validate.comparison.regions import REGIONS
 from validate.comparison.result import Comparison, Curve, Row, SweepComparison, row
 from validate.comparison.specs import points_of_runs
-from validate.estimates.simulation import Simulation
 from validate.readers.run_set import Run, RunSet
 
 __all__ = ["Comparison", "Row", "SweepComparison", "compare", "signed_error"]
@@ -37,7 +37,7 @@ def compare(
     spec: Any, *, reference: RunSet | Campaign | Sequence[Any], **options: Any
 ) -> SweepComparison: ...
 @overload
-def compare(spec: Any, *, reference: Simulation, **options: Any) -> Comparison: ...
+def compare(spec: Any, *, reference: Answer, **options: Any) -> Comparison: ...
 @overload
 def compare(spec: Any, **options: Any) -> Any: ...
 def compare(
@@ -148,7 +148,8 @@ def default_model() -> Any:
 
 
 def _is_reference(value: Any) -> bool:
-    return isinstance(value, RunSet | Campaign | Run | Simulation)
+    simulated = isinstance(value, Answer) and bool(value.run)
+    return simulated or isinstance(value, RunSet | Campaign | Run)
 
 
 def _spec_of(results: Any) -> Any:

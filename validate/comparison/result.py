@@ -76,7 +76,7 @@ class Comparison:
     model : object
         The model's whole answer.
     reference : object
-        The whole reference, such as a `PacketSimulation` or a `Run`.
+        The whole reference, such as a simulated `Answer` or a `Run`.
     """
 
     rows: Mapping[str, Row]

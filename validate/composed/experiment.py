@@ -19,12 +19,13 @@ from qmodels.systems.composed.steps import (
     step_name,
 )
 from qmodels.systems.packets.free_list import FreeList
+from qmodels.systems.spec.answer import Answer
 from qmodels.systems.stations.parts import INF, Station
 from validate.campaigns.experiment import Experiment
 from validate.composed.arrivals import system_rotations
 from validate.composed.kernels import memories_of, named
 from validate.composed.replication import Run, SystemJob, run_replication
-from validate.composed.summary import SystemSimulation, summarize
+from validate.composed.summary import summarize
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +122,7 @@ class SystemExperiment(Experiment):
 
     def summarize(
         self, runs: Sequence[tuple[SystemJob, Run]], *, replications: int, seconds: float
-    ) -> SystemSimulation:
+    ) -> Answer:
         """Return what the replications say together."""
         return summarize(
             self.spec,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +13,13 @@ from qmodels.systems.cache.spec import CacheSystem
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.steps import Allocate, Visit, all_steps
 from qmodels.systems.composed.system import System
+from qmodels.systems.spec.answer import Answer
 from qmodels.systems.stations.parts import INF, Station
 from qmodels.systems.traffic.arrivals import Recorded
 from validate.composed.programs.program import program_of
 from validate.composed.replication import FLOWS, PARTS, Run, resources
 from validate.composed.state import COLUMN_NAMES
 from validate.engine.histogram import BINS
-from validate.estimates.simulation import Simulation
 from validate.estimates.statistics import (
     Estimate,
     Histogram,
@@ -36,44 +36,6 @@ from validate.estimates.statistics import (
 )
 from validate.estimates.stopping import FEWEST_OBSERVATIONS
 from validate.network.replication import BATCHES, WARM_UP_BATCHES
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class SystemSimulation(Simulation):
-    """Estimates of the steady state of a system.
-
-    Parameters
-    ----------
-    metrics : mapping of str to Estimate
-        See `qmodels.systems.composed.system.System`: the whole, ``[flow]`` where there are several, and
-        ``visit_latency[part]``.
-    numbers : mapping of str to Estimate
-        Jobs of each flow in the system and visits under way in each part, means over time.
-    visit_rates : mapping of str to Estimate
-        Visits to each part that end, per time. [1/ns]
-    waiting_for : tuple of str
-        The parts that jobs waited for when no event was left: each waited for another; empty if that
-        was never so.
-    overloaded : tuple of str
-        The flows whose jobs piled up for as long as the runs lasted.
-    """
-
-    numbers: Mapping[str, Estimate] = field(default_factory=dict)
-    visit_rates: Mapping[str, Estimate] = field(default_factory=dict)
-    waiting_for: tuple[str, ...] = ()
-    overloaded: tuple[str, ...] = ()
-
-    saved: ClassVar[tuple[str, ...]] = (
-        *Simulation.saved, "numbers", "visit_rates", "waiting_for", "overloaded",
-    )  # fmt: skip
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Which flows are overloaded or stuck, and what speaks against the intervals."""
-        lines = [f"overloaded: jobs of {', '.join(self.overloaded)} pile up"] if self.overloaded else []
-        if self.waiting_for:
-            lines.append(f"stuck: every job waits for another, at {', '.join(self.waiting_for)}")
-        return (*lines, *super().notes)
 
 
 class _Replications:
@@ -109,7 +71,7 @@ class _Replications:
 
 def summarize(
     spec: System, runs: Sequence[Run], *, seed: int, passages: int, confidence: float, seconds: float
-) -> SystemSimulation:
+) -> Answer:
     """Return what the runs of a system say together; see `validate.composed.experiment`."""
     data = _Replications(spec, runs, confidence=confidence)
     growing = _growing(spec, runs)
@@ -124,7 +86,10 @@ def summarize(
         metrics |= {name: endless for name in metrics if name.partition("[")[0] in late}
         parts = dict.fromkeys(parts, endless)
     utilization, members = _utilization(spec, data)
-    return SystemSimulation(
+    waiting = _waiting_for(spec, runs) if stuck else ()
+    facts = [f"overloaded: jobs of {', '.join(overloaded)} pile up"] if overloaded else []
+    facts += [f"stuck: every job waits for another, at {', '.join(waiting)}"] if waiting else []
+    return Answer.of_runs(
         spec=spec,
         metrics=metrics,
         latency_parts=parts,
@@ -136,12 +101,15 @@ def summarize(
         replications=len(runs),
         effort={"passages": passages, "events": sum(r.events for r in runs)},
         seconds=seconds,
-        numbers=_numbers(spec, data),
-        visit_rates={
-            name: data.ratio(data.parts["visits"][:, k], data.time) for k, name in enumerate(spec.parts)
+        facts=tuple(facts),
+        details={
+            "numbers": _numbers(spec, data),
+            "visit_rates": {
+                name: data.ratio(data.parts["visits"][:, k], data.time) for k, name in enumerate(spec.parts)
+            },
+            "waiting_for": waiting,
+            "overloaded": overloaded,
         },
-        waiting_for=_waiting_for(spec, runs) if stuck else (),
-        overloaded=overloaded,
     )
 
 

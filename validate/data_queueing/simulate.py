@@ -13,9 +13,17 @@ from qmodels.checks import FloatArray
 from qmodels.systems.packets.data_queueing import DataQueueing
 from validate.campaigns.experiment import Experiment
 from validate.data_queueing import state as c
-from validate.data_queueing.result import DataQueueingSimulation, OperationCost
 from validate.data_queueing.run import Job, Run, run_replication
 from validate.estimates.statistics import Estimate, exactly, probability_interval, ratio_interval
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperationCost:
+    """How often an operation ran, and its pointer-memory accesses: mean and most."""
+
+    count: int
+    mean_accesses: float
+    max_accesses: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +62,6 @@ class DataQueueingExperiment(Experiment):
 
     job_type: ClassVar[type[Job]] = Job
     run_type: ClassVar[type[Run]] = Run
-    result_type = DataQueueingSimulation
     precise: ClassVar[tuple[str, ...]] = ("pointer_accesses_per_allocation",)
     run_replication: ClassVar[staticmethod[[Job], Run]] = staticmethod(run_replication)
 
@@ -69,6 +76,14 @@ class DataQueueingExperiment(Experiment):
         together = np.sum([run.operations for run in runs], axis=0)
         most = np.max([run.operations[:, 2] for run in runs], axis=0)
         histograms = np.sum([run.histograms for run in runs], axis=0)
+        operations = {
+            name: OperationCost(
+                count=int(together[k, 0]),
+                mean_accesses=float(together[k, 1]) / max(1, int(together[k, 0])),
+                max_accesses=int(most[k]),
+            )
+            for k, name in enumerate(c.OPERATIONS)
+        }
         load = float(self.spec.traffic.load_factor)
         return {
             "metrics": _metrics(self.spec, runs, self.confidence),
@@ -79,16 +94,15 @@ class DataQueueingExperiment(Experiment):
                 "packets per replication": runs[0].packets,
                 "queue operations": sum(run.all_operations for run in runs),
             },
-            "operations": {
-                name: OperationCost(
-                    count=int(together[k, 0]),
-                    mean_accesses=float(together[k, 1]) / max(1, int(together[k, 0])),
-                    max_accesses=int(most[k]),
-                )
-                for k, name in enumerate(c.OPERATIONS)
+            "details": {
+                "operations": operations,
+                "allocation_accesses": _shares(histograms[0]),
+                "deletion_accesses": _shares(histograms[1]),
             },
-            "allocation_accesses": _shares(histograms[0]),
-            "deletion_accesses": _shares(histograms[1]),
+            "facts": tuple(
+                f"accesses to {name}: {cost.mean_accesses:.5g}, at most {cost.max_accesses}"
+                for name, cost in operations.items()
+            ),
         }
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from qmodels import checks
+from qmodels.checks import IntArray
+from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.spec.answer import Answer
 from validate.campaigns.experiment import Experiment
 from validate.dram import state as c
-from validate.dram.result import DramSimulation, latency_quantile
 from validate.dram.run import DramJob, Run, run_replication
 from validate.estimates.statistics import (
     INF,
@@ -42,6 +45,8 @@ class DramExperiment(Experiment):
 
     Designs with one seed and the same traffic meet the same accesses.
 
+    Latency parts are those of the model, but for its wait behind batches of writes, which is in the others.
+
     Commands are given one per cycle, each as early as the timings allow, to the oldest access that is
     ready; a rank due for refresh first serves the accesses whose rows it has opened. Random reads agree
     with DRAMsim3 and Ramulator within the difference of these two, see ``tests/validate/dram``.
@@ -61,9 +66,7 @@ class DramExperiment(Experiment):
         checks.count("accesses", self.accesses, minimum=1000)
         checks.positive("traffic.arrival_rate", self.spec.traffic.arrival_rate)
 
-    def summarize(
-        self, runs: Sequence[tuple[DramJob, Run]], *, replications: int, seconds: float
-    ) -> DramSimulation:
+    def summarize(self, runs: Sequence[tuple[DramJob, Run]], *, replications: int, seconds: float) -> Answer:
         """Return the estimates of finished replications."""
         each = [run for _, run in runs]
         keeps_up = self._keep_up(each)
@@ -72,15 +75,17 @@ class DramExperiment(Experiment):
         share = tuple(float(x) for x in by_channel / max(1, by_channel.sum()))
         rate = mean_interval([run.served / run.cycles.max() for run in each], confidence=self.confidence)
         metrics, parts = self._estimates(each, rate, stable=not overloaded)
-        return DramSimulation(
+        return Answer.of_runs(
             spec=self.spec,
             metrics=metrics,
             latency_parts=parts,
             utilization={"bus": rate.scaled(max(share) * self.spec.timing.burst)},
             stable=worst(keeps_up),
-            overloaded=overloaded,
-            channel_share=share,
-            counts=tuple(run.counts for run in each),
+            facts=(f"overloaded channels: {', '.join(map(str, overloaded))}",) if overloaded else (),
+            details={"overloaded": overloaded, "channel_share": share},
+            quantile=partial(
+                _quantile, self.spec, [run.counts for run in each], worst(keeps_up), self.confidence
+            ),
             effort={"accesses": sum(run.served for run in each)},
             replications=replications,
             seed=self.seed,
@@ -149,3 +154,49 @@ class DramExperiment(Experiment):
             metrics["write_latency"] = latency(1, c.LATENCY, added)
         fixed = exactly((added + spec.timing.cl + spec.timing.burst) * period, confidence=level)
         return metrics, {"fixed": fixed} | {name: latency(0, column) for name, column in PARTS.items()}
+
+
+def _quantile(
+    spec: DramSystem,
+    counts: Sequence[IntArray],
+    stable: bool | None,
+    confidence: float,
+    probability: float,
+    *,
+    write: bool = False,
+) -> Estimate:
+    """Return a quantile of the read (or write) latency; ``inf`` where overloaded or none counted. [ns]."""
+    if not stable:
+        return exactly(INF, confidence=confidence)
+    rows, added = [count[int(write)] for count in counts], spec.controller_cycles
+    found = latency_quantile(rows, probability, added=added, confidence=confidence)
+    return found.scaled(1 / spec.clock_ghz)
+
+
+def latency_quantile(
+    rows: Sequence[IntArray], probability: float, *, added: int, confidence: float
+) -> Estimate:
+    """Return a quantile of latencies counted by cycle, ``inf`` where there are none. [cycles].
+
+    It is that of all replications together, its interval from how much the share of latencies below it
+    varies between them (see `validate.estimates.intervals.quantile_interval`).
+    """
+    checks.probability("probability", probability)
+    size = max(row.size for row in rows)
+    below = np.cumsum([np.pad(row, (0, size - row.size)) for row in rows], axis=1)
+    together = below.sum(axis=0)
+    if together[-1] == 0:
+        return exactly(INF, confidence=confidence)
+
+    def at(order: float) -> float:
+        wanted = min(max(order, 0.0), 1.0) * together[-1]
+        return float(np.searchsorted(together, max(wanted, 1)) + added)
+
+    best = at(probability)
+    share = ratio_interval(below[:, int(best) - added], below[:, -1], confidence=confidence).half_width
+    return Estimate(
+        low=min(at(probability - share), best),
+        best=best,
+        high=max(at(probability + share), best),
+        confidence=confidence,
+    )

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from validate.estimates.intervals import Estimate, ratio_interval
+from qmodels.systems.spec.estimate import Estimate
+from validate.estimates.intervals import ratio_interval
 
 FEWEST_BATCHES = 10
 """Fewer batches say too little about their own spread."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from validate.estimates.intervals import Estimate, mean_interval
+from qmodels.systems.spec.estimate import Estimate
+from validate.estimates.intervals import mean_interval
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,10 +1,9 @@
 """What a few finite runs say about the steady state: the names that simulators use, in one place."""
 
+from qmodels.systems.spec.estimate import Estimate, exactly
 from validate.engine.histogram import INF, Histogram, bins_of, merged
 from validate.estimates.batch_means import BatchMeans, batch_means, lag_one_correlation, memory_doubt, warm_up
 from validate.estimates.intervals import (
-    Estimate,
-    exactly,
     mean_interval,
     probability_interval,
     quantile_interval,

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.systems.spec.estimate import Estimate
 from validate.estimates.batch_means import BatchMeans
-from validate.estimates.intervals import Estimate, mean_interval
+from validate.estimates.intervals import mean_interval
 
 FEWEST_REPLICATIONS = 10
 """Replications before their spread may stop a simulation."""

@@ -10,8 +10,9 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.systems.cache.llc_processor import BANKS, LlcProcessor
+from qmodels.systems.spec.estimate import Estimate
 from validate.campaigns.experiment import Experiment
-from validate.estimates.intervals import Estimate, probability_interval, ratio_interval
+from validate.estimates.intervals import probability_interval, ratio_interval
 from validate.llc_processor.replication import COUNTED, LlcProcessorJob, Run, run_replication
 
 

@@ -13,7 +13,6 @@ from qmodels.systems.programs.message_network import services
 from qmodels.systems.programs.messaging import PROCESS_TIMES
 from validate.campaigns.experiment import Experiment, Job
 from validate.estimates.statistics import Estimate, mean_interval
-from validate.messaging.result import ProgramSimulation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +66,9 @@ def run_replication(job: ProgramJob) -> Run:
 class ProgramExperiment(Experiment):
     """The simulation of one message-passing program; made by `validate.simulate`.
 
+    The latency parts are those of the process that ends last. Intervals have no width where the program has
+    no jitter: it takes the same course every time.
+
     What is random is how long the computing steps take: programs that differ in priorities or circuits
     only meet the same random numbers.
 
@@ -78,7 +80,6 @@ class ProgramExperiment(Experiment):
 
     job_type = ProgramJob
     run_type = Run
-    result_type = ProgramSimulation
     precise = ("execution_time",)
     run_replication = staticmethod(run_replication)
 
@@ -110,10 +111,12 @@ class ProgramExperiment(Experiment):
             "latency_parts": {
                 name.removesuffix("_time"): mean(last[:, k]) for k, name in enumerate(PROCESS_TIMES[1:])
             },
-            "finish": finish * period,
-            "services": services(self.spec)[1],
-            "packets": packets,
-            "mean_packet_latency": service[:, :, 1].sum(axis=0) / np.maximum(packets, 1) * period,
-            "max_packet_latency": service[:, :, 2].max(axis=0) * period,
+            "details": {
+                "finish": finish * period,
+                "services": services(self.spec)[1],
+                "packets": packets,
+                "mean_packet_latency": service[:, :, 1].sum(axis=0) / np.maximum(packets, 1) * period,
+                "max_packet_latency": service[:, :, 2].max(axis=0) * period,
+            },
             "effort": {"cycles": sum(run.cycles for run in runs)},
         }

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from qmodels.systems.laws.times import MAP, Replay
+from qmodels.systems.spec.estimate import Estimate
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 from validate.estimates.heavy_tails import expected_doubt
-from validate.estimates.intervals import Estimate, ratio_interval
+from validate.estimates.intervals import ratio_interval
 from validate.network.replication import Run
 
 FEWEST_IDLE = 200

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from qmodels import checks
+from qmodels.systems.spec.answer import Answer
 from qmodels.systems.spec.cost import afford
 from validate.campaigns.experiment import Experiment
 from validate.network.replication import NetworkJob, Run, run_replication
-from validate.network.result import NetworkSimulation
 from validate.network.state import JOB
 from validate.network.summary import summarize
 
@@ -34,6 +34,32 @@ class NetworkExperiment(Experiment):
     times of the station are ``inf``. A single FIFO station without losses goes by recursion. Where rare
     long services decide a mean, it has no upper end; with one FIFO server and independent gaps it is
     taken from the idle times instead (`validate.network.idle_times`).
+
+    Metrics are given by name and, in brackets, place: ``mean_response_time[disk]``, and
+    ``[disk, read]`` where there are several classes. A network of one station leaves its name out.
+    Of a station (a fork included, whose service is the whole of its tasks):
+
+    - ``throughput``: jobs that complete a visit;
+    - ``utilization``: busy fraction of its servers (of a class: busy with it), 0 for a delay; a
+      server that is held by a blocked job, is set up or on vacation is not busy;
+    - ``mean_waiting_time``: time in the queue, interruptions included, over all jobs that enter,
+      served or not; with shared servers the response less the service time;
+    - ``mean_response_time``: time at the station over the same jobs, being blocked included;
+    - ``mean_number_in_queue``, ``mean_number_in_system``: time averages; with shared servers
+      nobody is in the queue;
+    - ``waiting_probability``: jobs that enter and have to wait (with shared servers: are slowed down);
+    - ``blocking_probability``: arrivals that are lost because the station is full;
+    - ``abandonment_probability``: jobs that enter and give up;
+    - ``blocked_servers``: mean number of servers held by jobs blocked after service, if the
+      network has blocking.
+
+    Of the whole network, and in brackets by the class a job began in where there are several:
+
+    - ``system_throughput``: jobs that leave it served, or cycles of a closed class;
+    - ``system_response_time``: from entry to the end, or of a cycle without the stay at its
+      reference if that is a delay;
+    - ``mean_number_in_network``: jobs in it, without those at a delay that is their reference;
+    - ``system_loss_probability``: jobs from outside that are lost or give up anywhere.
     """
 
     # Jobs of each replication that leave the network (in whatever way), or cycles of closed ones, while it is
@@ -70,7 +96,7 @@ class NetworkExperiment(Experiment):
 
     def summarize(
         self, runs: Sequence[tuple[NetworkJob, Run]], *, replications: int, seconds: float
-    ) -> NetworkSimulation:
+    ) -> Answer:
         """Return what the replications say together."""
         return summarize(
             self.spec,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.systems.laws.times import Replay
+from qmodels.systems.spec.answer import Answer
 from qmodels.systems.stations.parts import INF
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 from validate.estimates.heavy_tails import decisive_share, expected_doubt, lopsidedness, seen_doubt
@@ -25,9 +27,9 @@ from validate.estimates.statistics import (
     worst,
 )
 from validate.network.idle_times import idle_time_estimates
+from validate.network.quantiles import Counted, time_quantile
 from validate.network.recursions import FEWEST_RELAXATIONS, relaxations
 from validate.network.replication import BATCHES, PASSAGES, VISITS, WARM_UP_BATCHES, Run
-from validate.network.result import Counted, NetworkSimulation
 from validate.network.world import time_unit
 
 ENDLESS = (
@@ -39,6 +41,7 @@ ENDLESS = (
     "mean_number_in_network",
 )
 """Metrics that have no steady state where jobs pile up."""
+RARE = "rare services decide: mean times and numbers are from the idle times and the laws' moments"
 
 
 class _Replications:
@@ -85,7 +88,7 @@ def summarize(
     confidence: float,
     antithetic: bool,
     seconds: float,
-) -> NetworkSimulation:
+) -> Answer:
     """Return what the runs of a network say together; see `validate.network.run`."""
     data = _Replications(runs, antithetic=antithetic, confidence=confidence)
     growing = _growing(spec, runs)
@@ -111,20 +114,26 @@ def summarize(
             for name, e in metrics.items()
         }
     utilization = {name: metrics["utilization" + _place(spec, name)] for name in spec.station_names}
-    return NetworkSimulation(
+    return Answer.of_runs(
         spec=spec,
         metrics=metrics,
         utilization=utilization,
         bottleneck=max(utilization, key=lambda name: utilization[name].best),
         stable=worst(growing.values()),
-        overloaded=overloaded,
+        facts=(
+            *([f"overloaded: {', '.join(overloaded)}"] if overloaded else []),
+            *([RARE] if known else []),
+        ),
+        details={
+            "overloaded": overloaded,
+            "most_jobs": max(r.most_jobs for r in runs),
+            "from_idle_times": bool(known),
+        },
+        quantile=partial(time_quantile, counted, overloaded, worst(growing.values()), confidence),
         short=_short(runs),
-        counted=counted,
         seed=seed,
         replications=len(runs),
         effort={"passages": passages, "events": sum(r.events for r in runs)},
-        most_jobs=max(r.most_jobs for r in runs),
-        from_idle_times=bool(known),
         seconds=seconds,
     )
 

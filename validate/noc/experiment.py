@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,12 +13,13 @@ from qmodels.checks import FloatArray
 from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.memory import Transactions
 from qmodels.systems.noc.spec import Noc
+from qmodels.systems.spec.answer import Answer, Deferred, Later
 from validate.campaigns.experiment import Experiment
 from validate.engine.histogram import BINS, Histogram
 from validate.estimates.statistics import INF, Estimate, exactly, quantile_interval, ratio_interval
 from validate.estimates.stopping import FEWEST_OBSERVATIONS
 from validate.noc.replication import NocJob, Run, run_replication
-from validate.noc.result import NocSimulation
+from validate.noc.tables import channel_columns, facts, flow_columns
 from validate.noc.verdict import verdict
 
 TIMES = (
@@ -81,9 +83,7 @@ class NocExperiment(Experiment):
         checks.count("packets", self.packets, minimum=100)
         checks.count("cycles", self.cycles, minimum=1000)
 
-    def summarize(
-        self, runs: Sequence[tuple[NocJob, Run]], *, replications: int, seconds: float
-    ) -> NocSimulation:
+    def summarize(self, runs: Sequence[tuple[NocJob, Run]], *, replications: int, seconds: float) -> Answer:
         """Return the estimates of finished replications."""
         each = tuple(run for _, run in runs)
         table = self.spec.flow_table()
@@ -103,7 +103,13 @@ class NocExperiment(Experiment):
         }
         packets = [int(run.sums[0].sum()) for run in each]
         metrics = self._metrics(each, table, stable=stable is not False)
-        return NocSimulation(
+        details: dict[str, Callable[[], Any]] = {
+            "verdict": lambda: found,
+            "runs": lambda: each,
+            "flows": lambda: flow_columns(self.spec, each, found, stable, self.confidence),
+            "channels": lambda: channel_columns(self.spec, each, utilization),
+        }
+        return Answer.of_runs(
             spec=self.spec,
             metrics={**metrics, "max_utilization": utilization[busiest]},
             latency_parts={
@@ -113,9 +119,9 @@ class NocExperiment(Experiment):
             utilization=utilization,
             bottleneck=busiest,
             stable=stable,
-            verdict=found,
+            facts=Deferred(lambda: facts(self.spec, found, stable)),
+            details=Later(details, lambda name: details[name]()),
             short=min(packets) < FEWEST_OBSERVATIONS,
-            runs=each,
             seed=self.seed,
             replications=replications,
             effort={"packets": sum(packets), "cycles": sum(run.simulated for run in each)},

@@ -10,8 +10,8 @@ import numpy as np
 from qmodels import checks
 from qmodels.systems.noc.memory import Transactions
 from qmodels.systems.noc.spec import Noc
+from qmodels.systems.spec.answer import Answer
 from validate.campaigns.simulate import simulate
-from validate.noc.result import NocSimulation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +84,7 @@ def saturation_rate(
     busiest = float(np.max(table.channel_load() * table.channel_cycles_per_flit))
     fastest = float(np.bincount(table.source, weights=table.unit_rate).max())
     low, high = 0.0, min(1 / busiest, 1 / fastest)
-    found: list[tuple[float, NocSimulation]] = []
+    found: list[tuple[float, Answer]] = []
 
     def carried(rate: float) -> bool:
         noc = replace(spec, injection_rate=rate)

@@ -8,27 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.checks import FloatArray
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.numa import NumaMachine
 from qmodels.systems.memory.numa_system import channel_name, core_name, loading_name, memory_name
 from validate.campaigns.experiment import Experiment, Job
 from validate.composed.replication import FLOWS, PARTS, Run, SystemJob, resources
 from validate.composed.replication import run_replication as run_system
-from validate.estimates.simulation import Simulation
 from validate.estimates.statistics import mean_interval
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class NumaSimulation(Simulation):
-    """Estimates of a NUMA machine; without random computing times their intervals have no width."""
-
-    core_time: FloatArray  # Mean time when each core is done; 0 for idle ones. [ns]
-    # core_busy, channel_busy, controller_busy: Mean fraction of the execution time that each computes, has a
-    # command, serves an access. Where any channel will do, all channels together
-    core_busy: FloatArray
-    channel_busy: FloatArray
-    controller_busy: FloatArray
 
 
 @lru_cache(maxsize=4)
@@ -47,6 +33,8 @@ def run_replication(job: Job) -> Run:
 @dataclass(frozen=True, kw_only=True)
 class NumaExperiment(Experiment):
     """The simulation of one NUMA machine from its start to its end; made by `validate.simulate`.
+
+    Without random computing times the intervals have no width.
 
     Designs with one seed and the same law of computing meet the same times, wherever their data lie.
 
@@ -69,7 +57,6 @@ class NumaExperiment(Experiment):
     """
 
     run_type = Run
-    result_type = NumaSimulation
     precise = ("execution_time",)
     run_replication = staticmethod(run_replication)
 
@@ -100,8 +87,10 @@ class NumaExperiment(Experiment):
             "metrics": metrics,
             "utilization": {f"{name}s": metrics[f"{name}_utilization"] for name in names},
             "bottleneck": max(names, key=lambda name: metrics[f"{name}_utilization"].best) + "s",
-            "core_time": np.mean([one.ends for one in seen], axis=0),
-            **{f"{name}_busy": np.mean([one.busy[name] for one in seen], axis=0) for name in names},
+            "details": {
+                "core_time": np.mean([one.ends for one in seen], axis=0),
+                **{f"{name}_busy": np.mean([one.busy[name] for one in seen], axis=0) for name in names},
+            },
             "effort": {"blocks": blocks, "events": sum(run.events for run in runs)},
         }
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.answer import Answer
 from qmodels.systems.traffic.arrivals import Recorded
 from validate.campaigns.experiment import Experiment
 from validate.estimates.statistics import (
@@ -27,7 +28,6 @@ from validate.estimates.stopping import CONFIDENCE, OVERLOAD_GROWTH
 from validate.packet_processor import counts as c
 from validate.packet_processor.energy import energy_per_packet
 from validate.packet_processor.resources import station_groups, station_names
-from validate.packet_processor.result import PacketSimulation
 from validate.packet_processor.run import PARTS, Job, Run, replayed, run_replication
 
 LATENCIES = ("packet_latency", "packet_latency_p99", "lookup_latency", "write_latency", "read_latency")
@@ -101,9 +101,7 @@ class PacketExperiment(Experiment):
         opened = [replace(job, window=0) for job in both]
         return opened + both if self.saturation and start == 0 else opened
 
-    def summarize(
-        self, runs: Sequence[tuple[Job, Run]], *, replications: int, seconds: float
-    ) -> PacketSimulation:
+    def summarize(self, runs: Sequence[tuple[Job, Run]], *, replications: int, seconds: float) -> Answer:
         """Return what open and closed replications say."""
         opened = [run for job, run in runs if not job.window]
         closed = [run for job, run in runs if job.window]
@@ -132,9 +130,7 @@ def _keeps_up(spec: PacketProcessor, runs: list[Run], metrics: Mapping[str, Esti
     return False if accepted > carried.high else True if accepted < carried.low else found
 
 
-def _summarise(
-    experiment: PacketExperiment, opened: list[Run], closed: list[Run], seconds: float
-) -> PacketSimulation:
+def _summarise(experiment: PacketExperiment, opened: list[Run], closed: list[Run], seconds: float) -> Answer:
     spec, confidence = experiment.spec, experiment.confidence
     names, groups = station_names(spec), station_groups(spec)
     resources = dict(zip(names, _busy_fractions(opened, confidence), strict=True))
@@ -156,19 +152,21 @@ def _summarise(
         parts = dict.fromkeys(parts, endless)
     waited = np.array([r.waited for r in opened])
     served = np.array([r.served for r in opened])
-    return PacketSimulation(
+    return Answer.of_runs(
         spec=spec,
         metrics={name: metrics[name] for name in spec.metric_names if name in metrics},
         latency_parts=parts,
         utilization=utilization,
-        saturation_utilization=full,
         bottleneck=bottleneck,
-        resources=resources,
-        waiting={
-            name: ratio_interval(waited[:, k], served[:, k], confidence=confidence)
-            for k, name in enumerate(names)
+        details={
+            "saturation_utilization": full,
+            "resources": resources,
+            "waiting": {
+                name: ratio_interval(waited[:, k], served[:, k], confidence=confidence)
+                for k, name in enumerate(names)
+            },
+            "growth": mean_interval([r.growth for r in opened], confidence=confidence),
         },
-        growth=mean_interval([r.growth for r in opened], confidence=confidence),
         stable=stable,
         short=any(r.short for r in opened + closed),
         seed=experiment.seed,

@@ -7,20 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.checks import FloatArray
 from qmodels.systems.programs.work_queues import WorkQueues
 from validate.campaigns.experiment import Experiment
-from validate.estimates.simulation import Simulation
 from validate.estimates.statistics import Estimate, mean_interval
 from validate.work_queues import state as c
 from validate.work_queues.run import Run, run_replication
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class WorkQueuesSimulation(Simulation):
-    """Estimates of a program on run queues; a finite set of tasks always comes to an end."""
-
-    cluster_tasks: FloatArray  # Tasks that the cores of each cluster ran, mean over the replications
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +36,6 @@ class WorkQueuesExperiment(Experiment):
     """
 
     run_type = Run
-    result_type = WorkQueuesSimulation
     precise = ("execution_time",)
     run_replication = staticmethod(run_replication)
 
@@ -62,7 +52,7 @@ class WorkQueuesExperiment(Experiment):
                 "cores": metrics["parallel_efficiency"],
                 "memories": metrics["controller_utilization"],
             },
-            "cluster_tasks": np.mean([cluster_tasks(self.spec, run) for run in runs], axis=0),
+            "details": {"cluster_tasks": np.mean([cluster_tasks(self.spec, run) for run in runs], axis=0)},
             "effort": {"tasks": self.spec.task_count},
         }
 

@@ -53,8 +53,7 @@ SUBJECTS = {
     },
     "qmodels.validate": {
         "Simulation": """
-            simulate Estimate Campaign CampaignInterrupted PacketSimulation NetworkSimulation
-            DataQueueingSimulation saturation_rate write_parquet
+            simulate Estimate Campaign CampaignInterrupted saturation_rate write_parquet
         """,
         "Comparison": "compare Comparison SweepComparison",
         "Runs of other simulators": """

@@ -29,7 +29,7 @@ from qmodels.systems.traffic.arrivals import Poisson
 from qmodels.systems.traffic.sizes import fixed
 
 if TYPE_CHECKING:
-    from validate import DataQueueingSimulation
+    from qmodels.systems.spec.answer import Answer
 
 TRIALS = (1, 2, 3, 4, 5)
 
@@ -70,7 +70,7 @@ def cause_specs(base: DataQueueing) -> dict[tuple[str, int, bool], DataQueueing]
 
 def cause_rows(
     specs: Mapping[tuple[str, int, bool], DataQueueing],
-    simulated: Mapping[DataQueueing, DataQueueingSimulation],
+    simulated: Mapping[DataQueueing, Answer],
 ) -> tuple[dict[str, Any], ...]:
     """Return what the simulations of `cause_specs` say: a row for each change and number of trials.
 

@@ -13,7 +13,7 @@ from cases.published.text import grid_text, three
 from qmodels.systems.packets.data_queueing import DataQueueing
 
 if TYPE_CHECKING:
-    from validate import DataQueueingSimulation
+    from qmodels.systems.spec.answer import Answer
 
 FIXED = {
     "table1": {"small": 0, "vms1_size": 4_194_304},
@@ -105,7 +105,7 @@ def designs() -> Iterable[Design]:
                 )
 
 
-def table_cells(base: DataQueueing, simulated: Mapping[DataQueueing, DataQueueingSimulation]) -> list[Cell]:
+def table_cells(base: DataQueueing, simulated: Mapping[DataQueueing, Answer]) -> list[Cell]:
     """Return all numbers of the four tables; the model solves each technique once."""
     from qmodels import solve
 

@@ -13,7 +13,7 @@ from cases.published.text import grid_text, three
 from qmodels.systems.cache.llc_processor import LlcProcessor
 
 if TYPE_CHECKING:
-    from validate.estimates.simulation import Simulation
+    from qmodels.systems.spec.answer import Answer
 
 FIGURES = ("13-15", "16-18", "19-21", "22-25")
 REALISTIC = "capacities"
@@ -32,7 +32,7 @@ HEADINGS = {
 def cells_of(
     place: Mapping[str, Any],
     spec: LlcProcessor,
-    result: Simulation,
+    result: Answer,
     metrics: Sequence[str],
     *,
     as_published: bool,

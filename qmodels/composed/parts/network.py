@@ -15,8 +15,8 @@ from qmodels.composed.streams import PacketAnswer, PacketStreams
 from qmodels.noc.collapse import jam_loads
 from qmodels.noc.delay_law import delay_moments
 from qmodels.noc.error_map import may_deadlock
-from qmodels.noc.noc_answer import NocAnswer
-from qmodels.noc.solve_noc import MODEL, check_switch
+from qmodels.noc.noc_answer import Curve
+from qmodels.noc.solve_noc import check_switch
 from qmodels.noc.turns import Turns, group_turns
 from qmodels.noc.waits import find_waits, saturation_load
 from qmodels.queues.general.mmpp_g1 import mmpp_g1_waits
@@ -63,7 +63,6 @@ def respond_network(noc: Noc, packets: PacketStreams) -> PacketAnswer:
     offered = _offered(noc, *_ends(packets))
     turns, load, together = _scaled(noc, offered, packets)
     waits = find_waits(turns, np.array([load]))
-    answer = NocAnswer(model=MODEL, spec=offered.spec, waits=waits)
     names = turns.table.channel_names
     busy = load * (turns.channels[:, 1] + turns.channels[:, 6])
     intensity = {name: float(busy[k]) for k, name in enumerate(names) if busy[k] > 0}
@@ -74,7 +73,7 @@ def respond_network(noc: Noc, packets: PacketStreams) -> PacketAnswer:
         return PacketAnswer(
             mean=endless, variance=endless, intensity={"": fullest, **intensity}, doubts=_doubts(offered)
         )
-    source = answer.source_delay + _batches(turns, load, together)
+    source = Curve(offered.spec, waits).source_delay + _batches(turns, load, together)
     if packets.bursts:
         source = source + _bursts(noc, offered, turns, load, packets)
     wait, spread = delay_moments(waits, source, 0)

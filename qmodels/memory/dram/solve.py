@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.memory.dram.access_pattern import AccessPattern, access_pattern
-from qmodels.memory.dram.answer import DramAnswer, quantiles
 from qmodels.memory.dram.channel_waits import ChannelWaits, channel_waits
 from qmodels.memory.dram.errors import measured_error
 from qmodels.memory.dram.limits import binding, channel_limits
 from qmodels.memory.dram.quantiles import grid, latency_law, mixture
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.memory.dram_traffic import AddressTrace
+from qmodels.systems.spec.answer import Answer
 
+Laws = Callable[[int], tuple[FloatArray, int]]
+"""Of a point by its number: probabilities of the read latencies 0, 1, 2, ... cells, and their cycles."""
 NEARLY_FULL = 0.999
 UNMEASURED = "accesses, timings or a load unlike those that the error was measured on"
 INEXACT = "the error that was measured on such systems is large"
 PARTS = ("fixed", "row", "bank", "activation", "bus", "refresh", "queue")
 
 
-def solve_dram(spec: DramSystem) -> DramAnswer:
+def solve_dram(spec: DramSystem) -> Answer:
     """Return latencies, bandwidth and limits of a DRAM system.
 
     Parameters
@@ -33,12 +37,18 @@ def solve_dram(spec: DramSystem) -> DramAnswer:
 
     Returns
     -------
-    DramAnswer
+    Answer
         Where a channel is overloaded latencies are ``inf`` and the delivered rate is what the channels
         can serve.
 
     Notes
     -----
+    The parts of the mean read latency are ``fixed`` (controller, column access, burst), ``row`` (opening
+    it), waiting for the ``bank``, for the rank's row commands (``activation``: tFAW, tRRD), for the ``bus``,
+    for ``refresh`` while it lasts, and behind batches of writes (``queue``). In order, ``bank`` is what the
+    banks add to the wait for the bus alone. Of ``limits`` ``refresh`` is the smallest of the others less
+    what refreshes take.
+
     See `qmodels.memory.dram.channel_waits.channel_waits` for the waits and
     `qmodels.memory.dram.limits.channel_limits` for the limits. The mean latency of random reads of
     DDR4-3200, closed and open pages, one and two ranks, was measured within 1.3 % of two cycle
@@ -113,7 +123,7 @@ def solve_dram(spec: DramSystem) -> DramAnswer:
         metrics["write_latency"] = np.where(stable, write, np.inf) / clock
         metrics["write_conflict_probability"] = conflicts
     metrics["saturation_rate"] = np.full(rate.shape, top / pattern.channel_share.max()) * clock
-    return DramAnswer(
+    return Answer(
         model="DRAM model",
         spec=spec,
         metrics={name: np.asarray(value)[()] for name, value in metrics.items()},
@@ -126,14 +136,32 @@ def solve_dram(spec: DramSystem) -> DramAnswer:
             if name != "refresh"
         },
         bottleneck=limited_by,
-        limits=limits,
-        channel_share=pattern.channel_share,
+        details={"limits": limits, "channel_share": pattern.channel_share},
         stable=stable[()],
         validated=(good & stable)[()],
         doubts={UNMEASURED: np.logical_not(measured), INEXACT: measured & np.logical_not(good)},
         error=error,
-        laws=laws,
+        quantile=partial(_quantile, laws, stable[()], clock),
     )
+
+
+def _quantile(laws: Laws, stable: Any, clock: float, probability: float) -> Any:
+    """Return a quantile of the read latency; ``inf`` where a channel is overloaded. [ns]."""
+    checks.probability("probability", probability)
+    if probability == 1:
+        raise ValueError("probability must be below 1, got 1")
+    return quantiles(laws, stable, (probability,))[0] / clock
+
+
+def quantiles(laws: Laws, stable: Any, probabilities: tuple[float, ...]) -> list[Any]:
+    """Return quantiles of the latencies of all points, each of the shape of ``stable``. [cycles]."""
+    shape = np.shape(stable)
+    values = np.full((len(probabilities), int(np.prod(shape))), np.inf)
+    for k in np.flatnonzero(stable):
+        law, cell = laws(int(k))
+        below = np.cumsum(law)
+        values[:, k] = cell * np.searchsorted(below, np.multiply(probabilities, below[-1]))
+    return [row.reshape(shape)[()] for row in values]
 
 
 def _channels(spec: DramSystem, pattern: AccessPattern, rate: FloatArray) -> list[tuple[float, ChannelWaits]]:

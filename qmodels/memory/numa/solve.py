@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.memory.numa.answer import NumaAnswer
 from qmodels.memory.numa.bounds import NumaBounds, numa_bounds
 from qmodels.memory.numa.error_map import measured_error
 from qmodels.memory.numa.network import State, Structure, steady_state, structure_of
 from qmodels.systems.memory.numa import NumaMachine
+from qmodels.systems.spec.answer import Answer
 
 _AS_BUSY = 0.01
 _TOGETHER = 0.01  # cores done within this share of the time are done together
 
 
-def solve_numa(machine: NumaMachine) -> NumaAnswer:
+def solve_numa(machine: NumaMachine) -> Answer:
     r"""Return the analytic answer of a NUMA machine.
 
     Parameters
@@ -27,7 +27,7 @@ def solve_numa(machine: NumaMachine) -> NumaAnswer:
 
     Returns
     -------
-    NumaAnswer
+    Answer
         Metrics, bounds, and busy fractions of cores, channels and controllers. A machine is closed: it
         is never overloaded.
 
@@ -136,7 +136,7 @@ def _lateness(cores: int) -> float:
 
 def _answer(
     machine: NumaMachine, bounds: NumaBounds, end: float, ends: FloatArray, spent: FloatArray
-) -> NumaAnswer:
+) -> Answer:
     """Return the answer from the end, the cores' ends, and what they spent in all.
 
     ``spent`` has a row each for commands, channels held, computing, and turned channels.
@@ -160,7 +160,10 @@ def _answer(
     found, clock = measured_error(machine), machine.clock_ghz
     utilization = {f"{name}s": float(busy[name].max()) for name in ("core", "controller", "channel")}
     most = max(utilization.values())
-    return NumaAnswer(
+    # In this order where several are as busy: a channel is also busy while it waits for a controller.
+    bottleneck = next(name for name, value in utilization.items() if value >= most - _AS_BUSY)
+    regime = "compute" if bottleneck == "cores" else "transfer"
+    return Answer(
         model="NUMA machine, closed network",
         spec=machine,
         metrics={
@@ -175,13 +178,18 @@ def _answer(
             "switch_ratio": float(turned.sum() / commands),
         },
         utilization=utilization,
-        # In this order where several are as busy: a channel is also busy while it waits for a controller.
-        bottleneck=next(name for name, value in utilization.items() if value >= most - _AS_BUSY),
-        bounds=bounds,
-        core_time=ends / clock,
-        core_busy=busy["core"],
-        channel_busy=busy["channel"],
-        controller_busy=busy["controller"],
+        bottleneck=bottleneck,
+        details={
+            "bounds": bounds,
+            "regime": regime,
+            "core_time": ends / clock,
+            **{f"{name}_busy": of_each for name, of_each in busy.items()},
+        },
+        facts=(
+            f"{regime} regime; execution time between {bounds.low / clock:.5g} and "
+            f"{bounds.upper / clock:.5g} ns",
+            f"double buffering can gain a factor of {bounds.overlap_speedup:.3g} at most",
+        ),
         validated=bool(found),
         error=found,
     )

@@ -18,6 +18,16 @@ class Metric:
 
 
 @dataclass(frozen=True)
+class Detail:
+    """What a name of a detail means: values that an answer has beside its metrics."""
+
+    unit: str  # As of a metric; empty of what is no number
+    meaning: str
+    along: str = ""  # What there is one value of; empty of a single one
+    kept: bool = True  # Whether files keep it: not what is long or no table
+
+
+@dataclass(frozen=True)
 class MetricNames:
     """The metrics of one kind of system."""
 
@@ -196,8 +206,61 @@ METRICS: dict[str, Metric] = {
 """All metrics. Tables, files, the command line and the documentation take units and meanings from here."""
 
 
+DETAILS: dict[str, Detail] = {
+    # Of models and simulations.
+    "allocation_accesses": Detail("1", "share of allocations with 0, 1, 2, ... pointer accesses", "accesses"),
+    "deletion_accesses": Detail("1", "share of deletions with 0, 1, 2, ... pointer accesses", "accesses"),
+    "cluster_tasks": Detail("1", "tasks that its cores run, mean", "cluster"),
+    "core_time": Detail("ns", "until a core is done; 0 for idle ones", "core"),
+    "core_busy": Detail("1", "fraction of the execution time that it computes", "core"),
+    "channel_busy": Detail("1", "the same with a command; of all together where any will do", "channel"),
+    "controller_busy": Detail("1", "the same in which it serves an access", "controller"),
+    "channel_share": Detail("1", "share of the accesses", "channel"),
+    "slice_shares": Detail("1", "share of the requests to a sliced level; none without slices", "slice"),
+    "resources": Detail("1", "traffic intensity (simulated: busy fraction) of every one", "resource"),
+    "channels": Detail("", "columns of name, utilization, waits [ns], buffered flits", "channel", kept=False),
+    "flows": Detail("", "columns of ends, class, rate and delays [ns]", "flow", kept=False),
+    # Of models.
+    "kind": Detail("", "whether the numbers are exact, an approximation or a bound", kept=False),
+    "result": Detail("", "the model's own result, such as one with quantiles", kept=False),
+    "bounds": Detail("cycles", "bounds of the execution time", "resource", kept=False),
+    "regime": Detail("", "compute if the cores are the bottleneck, otherwise transfer"),
+    "lower_bounds": Detail("ns", "execution time that no order of the tasks can beat", "bound"),
+    "limits": Detail("blocks/cycle", "accesses that each resource of a channel can sustain", "resource"),
+    "slice_imbalance": Detail("1", "requests to the busiest slice over those to the mean one"),
+    "contention_time": Detail("ns", "network time that others cause", "process"),
+    "circuit_latency": Detail("ns", "longest that a packet can take, whatever others send", "circuit"),
+    "crowding": Detail("1", "most that is asked of a channel at once over what it carries"),
+    "deadlock": Detail("", "virtual channels in which packets may wait in a circle", "channel"),
+    "upper_bound": Detail("1/ns", "rate that no closed loop with these times exceeds"),
+    "congested_rate": Detail("1/ns", "what a node carries once all buffers are full", kept=False),
+    "ideal_saturation_rate": Detail("1/ns", "rate at which the first channel is always busy", kept=False),
+    "source_delay": Detail("cycles", "mean wait in the source queue, by load", "flow", kept=False),
+    "waits": Detail("cycles", "what the fixed point gave, for the rates in order", "load", kept=False),
+    # Of simulations.
+    "operations": Detail("", "count, mean and most accesses", "operation", kept=False),
+    "overloaded": Detail("", "what did not keep up as long as the runs lasted", "station, channel or flow"),
+    "waiting_for": Detail("", "parts that jobs waited for when no event was left", "part"),
+    "verdict": Detail("", "whether a network keeps up, in a word"),
+    "finish": Detail("ns", "when each process ended, by replication", "process", kept=False),
+    "services": Detail("", "who sent to whom, with which priority", "service", kept=False),
+    "packets": Detail("1", "packets, all replications together", "service"),
+    "mean_packet_latency": Detail("ns", "from one network interface to the other", "service"),
+    "max_packet_latency": Detail("ns", "the same, longest", "service"),
+    "saturation_utilization": Detail("1", "busy fraction when packets are always waiting", "group"),
+    "waiting": Detail("ns", "mean time that a job waits for it", "resource"),
+    "growth": Detail("1", "packets by which those under way grew for each that came; about 0 if stable"),
+    "numbers": Detail("1", "jobs in the system, visits under way, means over time", "flow or part"),
+    "visit_rates": Detail("1/ns", "visits that end, per time", "part"),
+    "most_jobs": Detail("1", "jobs that memory was taken for", kept=False),
+    "from_idle_times": Detail("", "whether mean times are from the idle times, not counted"),
+    "runs": Detail("", "the replications", "replication", kept=False),
+}
+"""What answers say beside their metrics, by the name of the attribute."""
+
+
 def markdown() -> str:
-    r"""Return the table of all metrics for the documentation.
+    r"""Return the tables of all metrics and details for the documentation.
 
     Examples
     --------
@@ -210,5 +273,21 @@ def markdown() -> str:
         f"| `{name}` | {'' if one.unit == '1' else one.unit} | {one.better} | {one.meaning} |"
         for name, one in METRICS.items()
     ]
-    head = ["# Metrics", "", "| metric | unit | better | meaning |", "|---|---|---|---|"]
-    return "\n".join([*head, *rows]) + "\n"
+    beside = [
+        f"| `{name}` | {'' if one.unit == '1' else one.unit} | {one.along} | {one.meaning} |"
+        for name, one in DETAILS.items()
+    ]
+    return "\n".join(
+        [
+            *("# Metrics", "", "| metric | unit | better | meaning |", "|---|---|---|---|", *rows),
+            *(
+                "",
+                "## Beside them",
+                "",
+                "| detail | unit | of each | meaning |",
+                "|---|---|---|---|",
+                *beside,
+            ),
+            "",
+        ]
+    )

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,13 @@ from qmodels import checks
 from qmodels.systems.spec.kind import metric_of
 from qmodels.systems.spec.saving import UNDECIDED, said
 
+if TYPE_CHECKING:
+    from qmodels.systems.spec.answer import Answer
+
+SAVED = (
+    "metrics", "latency_parts", "utilization", "traffic_intensity", "bottleneck", "stable", "validated",
+)  # fmt: skip
+"""Attributes that all results save."""
 SHOWN = 64
 """Metrics that a printed result shows; the others are in ``metrics``."""
 
@@ -77,10 +84,15 @@ class Result:
         @property
         def error(self) -> Mapping[str, Any]: ...  # noqa: D102
 
-    saved_as: ClassVar[str]
-    saved: ClassVar[tuple[str, ...]] = (
-        "metrics", "latency_parts", "utilization", "traffic_intensity", "bottleneck", "stable", "validated",
-    )  # fmt: skip
+    @property
+    def saved_as(self) -> str:
+        """What it is in a file."""
+        return "answer"
+
+    @property
+    def saved(self) -> tuple[str, ...]:
+        """Names of the attributes that are saved."""
+        return SAVED
 
     def __getitem__(self, name: str) -> Any:
         try:
@@ -207,7 +219,7 @@ class Result:
         return write(self, Path(path))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: str | os.PathLike[str]) -> Answer:
         """Return a result that was saved: its numbers and its spec, not what they were computed from.
 
         Raises
@@ -217,12 +229,7 @@ class Result:
         """
         from qmodels.systems.spec.saving import read
 
-        return read(cls, Path(path))
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Return the result of a saved document."""
-        raise NotImplementedError
+        return read(Path(path))
 
     def _lines(self) -> Iterator[tuple[str, str, str, str]]:
         """Yield the rows of the printed table: metric, value, unit, and what is known of its error."""

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qmodels import checks
+from qmodels.systems.spec.estimate import Estimate
 from qmodels.systems.spec.whole import whole
+
+if TYPE_CHECKING:
+    from qmodels.systems.spec.answer import Answer
 
 UNDECIDED = "undecided"
 """What files and tables say where ``stable`` is None."""
@@ -29,7 +33,7 @@ def write(result: Any, path: Path) -> Path:
 
     document = {
         "format": FORMAT,
-        "result": type(result).saved_as,
+        "result": result.saved_as,
         "title": result.title,
         "notes": list(result.notes),
         "spec": None if result.spec is None else to_toml(result.spec, kind=True),
@@ -42,19 +46,21 @@ def write(result: Any, path: Path) -> Path:
     return path
 
 
-def read(cls: Any, path: Path) -> Any:
+def read(path: Path) -> Answer:
     """Return a saved result; see `Result.load`."""
+    from qmodels.systems.spec.answer import Answer
+
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"{path}: not a saved result: {error}") from None
-    if not isinstance(document, dict) or document.get("result") != cls.saved_as:
+    if not isinstance(document, dict) or document.get("result") not in ("answer", "simulation"):
         found = document.get("result", "something else") if isinstance(document, dict) else "something else"
-        raise ValueError(f"{path}: must hold {cls.saved_as}, got {found}")
+        raise ValueError(f"{path}: must hold answer or simulation, got {found}")
     if document.get("format") != FORMAT:
         raise ValueError(f"{path}: must have format {FORMAT}, got {checks.shown(document.get('format'))}")
     try:
-        return cls.from_document(document)
+        return Answer.from_document(document)
     except KeyError as error:
         raise ValueError(f"{path}: {error.args[0]} is missing") from None
     except (TypeError, AttributeError, LookupError) as error:
@@ -91,6 +97,8 @@ def numbers(value: Any) -> Any:
     {'read_latency': array([ 1., inf])}
     """
     if isinstance(value, dict):
+        if set(value) == {"estimate"}:
+            return Estimate(**numbers(value["estimate"]))
         return {name: numbers(one) for name, one in value.items()}
     if isinstance(value, list):
         found = [numbers(one) for one in value]

@@ -205,7 +205,7 @@ def test_the_answer_prints_and_tabulates():
     assert "of another range" in repr(solve_data_queueing(system(policy="lifo")))
     assert list(answer.to_pandas().metric) == list(DataQueueing.metric_names)
     assert answer.bottleneck == "output ports" and answer.utilization == pytest.approx({"output ports": 0.95})
-    with pytest.raises(AttributeError, match="DataQueueingAnswer has no metric 'speed'"):
+    with pytest.raises(AttributeError, match="Answer has no metric 'speed'"):
         _ = answer.speed
 
 

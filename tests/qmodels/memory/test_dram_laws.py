@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from qmodels.memory.dram.answer import quantiles
 
 from qmodels.memory.dram.access_pattern import SAMPLE, access_pattern
-from qmodels.memory.dram.answer import quantiles
 from qmodels.memory.dram.bank_waits import in_order_banks, ready_first_banks
 from qmodels.memory.dram.channel_waits import _row_open, channel_waits
 from qmodels.memory.dram.errors import kind_of, measured_error, random_region

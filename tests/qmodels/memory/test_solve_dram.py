@@ -195,7 +195,7 @@ def test_the_answer_shows_itself():
     assert curve.to_pandas()["traffic.arrival_rate"].unique().tolist() == [0.02, 0.05, 0.08, 0.5]
     assert "3 of 4 stable" in repr(curve)
     assert "unlike those that the error was measured on" in repr(qm.solve(dram("HBM2", ranks=2)))
-    with pytest.raises(AttributeError, match="DramAnswer has no metric 'latency'"):
+    with pytest.raises(AttributeError, match="Answer has no metric 'latency'"):
         _ = answer.latency
     with pytest.raises(ValueError, match="probability must be below 1, got 1"):
         answer.quantile(1)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pickle
 
 import pytest
+from qmodels.packet_processor.result import Later
 
 import qmodels as qm
 from qmodels.packet_processor import latency
-from qmodels.packet_processor.result import Later
 
 
 def test_quantiles_are_looked_for_only_when_they_are_read(monkeypatch):

@@ -233,7 +233,7 @@ def test_the_answer_prints_and_becomes_a_table():
     assert not answer.validated and answer.stable
     assert list(answer.to_pandas().columns)[:3] == ["metric", "unit", "value"]
     assert answer.lower_bounds[answer.bottleneck] == max(answer.lower_bounds.values())
-    with pytest.raises(AttributeError, match="^WorkQueuesAnswer has no metric 'latency'$"):
+    with pytest.raises(AttributeError, match="^Answer has no metric 'latency'$"):
         answer.latency  # noqa: B018
 
 

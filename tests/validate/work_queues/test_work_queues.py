@@ -234,7 +234,7 @@ def test_results():
     assert result.stable and result.effort == {"tasks": 125} and result.replications == 6
     assert "WorkQueues, simulated: 6 replications, 125 tasks" in repr(result)
     assert result.units["execution_time"] == "ns"
-    with pytest.raises(AttributeError, match="^WorkQueuesSimulation has no metric 'latency'$"):
+    with pytest.raises(AttributeError, match="^Answer has no metric 'latency'$"):
         result.latency  # noqa: B018
 
 
