@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +17,7 @@ from qmodels.systems.spec.answer import Answer
 from qmodels.systems.spec.describe import describe, init
 from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.spec.kind import KINDS, kind_named, kind_of
-from qmodels.systems.spec.metrics import METRICS
+from qmodels.systems.spec.metrics import DETAILS, METRICS
 from qmodels.systems.spec.text.schema import json_schema
 from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 from validate import compare, simulate
@@ -137,15 +138,21 @@ def check_result(result):
     assert stem in dir(result)
     with pytest.raises(KeyError, match="no metric 'packet_latensy'"):
         result["packet_latensy"]
+    with pytest.raises(AttributeError, match="^Answer has no metric 'packet_latensy'$"):
+        result.packet_latensy  # noqa: B018
+    assert set(result.details) <= set(DETAILS) and set(result.details) <= set(dir(result))
+    assert all(getattr(result, name) is value for name, value in result.details.items())
     assert set(result.units) == set(result.metrics)
     largest = [float(value) for value in result.utilization.values()]
     assert all(0 <= value <= 1 + 1e-12 for value in largest)
     assert result.bottleneck == "" or isinstance(result.bottleneck, str)
     if result.latency_parts:
         total = sum(float(part) for part in result.latency_parts.values())
-        assert total > 0 and all(float(part) >= 0 for part in result.latency_parts.values())
+        assert total == pytest.approx(float(result[result.main]))
+        assert all(float(part) >= 0 for part in result.latency_parts.values())
     frame = result.to_pandas()
-    assert list(frame.columns[:3]) == ["metric", "unit", "value"]
+    known = ["low", "high", "interval_valid"] if result.run else ["error", "bias", "error_unit"]
+    assert list(frame.columns) == ["metric", "unit", "value", *(known if result.run or result.error else ())]
     assert list(frame["metric"]) == list(result.metrics)
     text, html = repr(result), result._repr_html_()
     assert all(one in text and one in html for one in result.metrics)
@@ -163,6 +170,10 @@ def test_results_come_back_from_their_files(which, spec, tmp_path, request):
     for name, value in result.metrics.items():
         assert again.metrics[name] == value or np.isnan(float(value))
     assert again.bottleneck == result.bottleneck and again.units == result.units
+    assert again.title == result.title and again.notes == result.notes and again.run == result.run
+    assert set(again.details) == {name for name in result.details if DETAILS[name].kept}
+    with pytest.raises(ValueError, match="quantile needs an answer that knows the law of its times"):
+        again.quantile(0.5)
     document = json.loads(path.read_text())
     del document["metrics"]
     path.write_text(json.dumps(document))
@@ -173,10 +184,33 @@ def test_results_come_back_from_their_files(which, spec, tmp_path, request):
         Answer.load(path)
 
 
-def test_answers_go_to_other_processes(answer):
-    again = pickle.loads(pickle.dumps(answer))
-    assert list(again.metrics) == list(answer.metrics)
-    assert [float(value) for value in again.metrics.values()] == [float(v) for v in answer.metrics.values()]
+@pytest.mark.parametrize("which", ["answer", "estimate"])
+def test_results_go_to_other_processes(which, spec, request):
+    result = request.getfixturevalue(which)
+    again = pickle.loads(pickle.dumps(result))
+    assert dict(again.metrics) == dict(result.metrics) and list(again.details) == list(result.details)
+    assert repr(again) == repr(result)
+
+
+def test_a_seed_gives_the_same_numbers_wherever_it_runs(kind, spec, estimate):
+    with ThreadPoolExecutor(2) as two:
+        assert simulate(spec, replications=2, executor=two, **SMALL[kind]).metrics == estimate.metrics
+    other = simulate(spec, replications=2, seed=1, **SMALL[kind])
+    # Without jitter or random computing times these take one course.
+    assert (other.metrics == estimate.metrics) == (kind in ("message-program", "numa"))
+
+
+@pytest.mark.parametrize("verb", ["solve", "simulate"])
+def test_a_faster_clock_leaves_the_cycles(kind, spec, verb, request):
+    if "clock_ghz" not in spec.__dataclass_fields__:
+        pytest.skip("this kind has no single clock")
+    slow = request.getfixturevalue("answer" if verb == "solve" else "estimate")
+    twice = replace(spec, clock_ghz=2 * spec.clock_ghz)
+    fast = qm.solve(twice) if verb == "solve" else simulate(twice, replications=2, **SMALL[kind])
+    cycles = fast.in_cycles()
+    for name, value in slow.in_cycles().items():
+        factor = 2 if slow.units[name] == "GB/s" else 1
+        assert float(cycles[name]) == pytest.approx(factor * float(value), nan_ok=True), name
 
 
 def test_the_length_of_a_simulation_has_one_name(kind, spec):

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
 
 from qmodels.queues import erlang_a, mm1, mmc, mmck, polling
 from qmodels.result import QueueResult
+from qmodels.systems.spec.answer import Answer, Deferred, Later
 
 
 def made(**changes):
@@ -124,3 +125,16 @@ def test_the_picture_of_a_sweep_has_a_line_for_each_of_the_others():
     axes = q.plot().axes[0]
     assert axes.get_xlabel() == "arrival_rate" and axes.get_ylabel() == "mean_response_time [time]"
     assert [line.get_ydata().tolist() for line in axes.lines] == q.mean_response_time.tolist()
+
+
+def test_what_is_needed_later_is_computed_once():
+    asked = []
+    squares = Later(("one", "two"), lambda name: asked.append(name) or len(asked) ** 2)
+    assert squares["two"] == squares["two"] == 1 and asked == ["two"] and "one" in squares
+    assert dict(squares) == {"one": 4, "two": 1} == dict(squares) and len(squares) == 2
+    with pytest.raises(KeyError, match="three"):
+        squares["three"]
+    late = Answer(spec=None, metrics={"throughput": 1.0}, stable=Deferred(lambda: asked.append(3) or False))
+    assert "stable" in dir(late) and asked == ["two", "one"]
+    assert late.stable is late.stable is False and asked == ["two", "one", 3]
+    assert pickle.loads(pickle.dumps(late)).stable is replace(late, model="x").stable is False

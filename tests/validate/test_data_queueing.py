@@ -201,16 +201,11 @@ def test_the_first_packet_of_a_trace_does_not_matter():
         assert one.low <= other.high and other.low <= one.high
 
 
-def test_the_result_shows_its_metrics():
+def test_the_result_shows_its_operations():
     result = simulate(
         replace(SMALL, traffic=QueueTraffic(arrivals=SelfSimilar(shape=1.5))), packets=2000, replications=2
     )
-    assert list(result.metrics) == list(DataQueueing.metric_names)
-    assert "write_conflict_probability" in repr(result) and "enqueue segment" in repr(result)
-    assert result.to_dict()["enqueue_overhead"] == result.enqueue_overhead
-    assert len(result.to_pandas()) == len(DataQueueing.metric_names.both)
-    with pytest.raises(AttributeError, match="has no metric 'latency'"):
-        _ = result.latency
+    assert "accesses to enqueue segment" in repr(result)
 
 
 def test_a_campaign_has_a_table_of_all_its_points(tmp_path):

@@ -318,15 +318,6 @@ def test_runs_survive_storing():
     assert all(np.array_equal(getattr(run, name), getattr(again, name)) for name in Run.__dataclass_fields__)
 
 
-def test_results_are_tables():
-    result = simulate(MM1, passages=1000, replications=2)
-    table = result.to_pandas()
-    assert list(table.columns) == ["metric", "unit", "value", "low", "high", "interval_valid"]
-    assert result.to_dict()["utilization"] is result["utilization"]
-    with pytest.raises(AttributeError, match="Answer has no metric 'mean_wait'"):
-        _ = result.mean_wait
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from qmodels.systems.spec.metrics import DETAILS
 from qmodels.systems.spec.result import SAVED, Result
-from qmodels.systems.spec.saving import numbers, spec_of
+from qmodels.systems.spec.saving import numbers, read, spec_of
 
 RUN = ("short", "seed", "replications", "effort", "seconds")
 """What is saved of the runs of a simulation."""
@@ -216,13 +217,27 @@ class Answer(Result):
         return (*_saved(self.saved_as), *kept)
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Answer:
-        """Return what `save` wrote."""
+    def load(cls, path: str | os.PathLike[str]) -> Answer:
+        """Return a result that was saved: its numbers and its spec, not what they were computed from.
+
+        Raises
+        ------
+        ValueError
+            If the file is none of ours, of another format, or damaged.
+        """
+        return read(Path(path), cls._from_document)
+
+    @classmethod
+    def _from_document(cls, document: Mapping[str, Any]) -> Answer:
         given = {name: numbers(document[name]) for name in _saved(document["result"])}
         given |= {
             "spec": spec_of(document),
             "doubts": dict.fromkeys(document["notes"], True),
-            "details": {name: numbers(document[name]) for name in DETAILS if name in document},
+            "details": {
+                name: numbers(document[name])
+                for name, one in DETAILS.items()
+                if one.kept and name in document
+            },
         }
         if document["result"] == "simulation":
             return cls.of_runs(**given)

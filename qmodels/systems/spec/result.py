@@ -15,9 +15,6 @@ from qmodels import checks
 from qmodels.systems.spec.kind import metric_of
 from qmodels.systems.spec.saving import UNDECIDED, said
 
-if TYPE_CHECKING:
-    from qmodels.systems.spec.answer import Answer
-
 SAVED = (
     "metrics", "latency_parts", "utilization", "traffic_intensity", "bottleneck", "stable", "validated",
 )  # fmt: skip
@@ -213,23 +210,10 @@ class Result:
         return sweep_figure(self) if self.shape else parts_figure(self)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the result as JSON, atomically; `load` reads it back."""
+        """Write the result as JSON, atomically; ``qmodels.load`` reads it back as an `Answer`."""
         from qmodels.systems.spec.saving import write
 
         return write(self, Path(path))
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Answer:
-        """Return a result that was saved: its numbers and its spec, not what they were computed from.
-
-        Raises
-        ------
-        ValueError
-            If the file is none of ours, of another format, or holds another kind of result.
-        """
-        from qmodels.systems.spec.saving import read
-
-        return read(Path(path))
 
     def _lines(self) -> Iterator[tuple[str, str, str, str]]:
         """Yield the rows of the printed table: metric, value, unit, and what is known of its error."""

