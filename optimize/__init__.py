@@ -3,8 +3,8 @@
 `Space` says which designs there are; `explore` evaluates them (all, along a search path, or those
 that bounds do not exclude) and finds the exact Pareto front; `decide` simulates where that can change
 the decision and gives every number an interval; `Search` asks what to simulate next where nobody lists the
-designs. `choose`, `exact_front` and `sum_front` combine
-tabulated parts under budgets; `place` and `assign` put parts on nodes;
+designs. `choose` and `exact_front` combine tabulated parts under
+budgets; `place` puts parts on nodes;
 `sensitivity`, `tornado` and `sobol` say which field matters, `size` which value meets a target. Nothing
 here knows what a design is: specs are (nested) dataclasses, models are callables.
 """
@@ -24,14 +24,10 @@ from optimize.blackbox.search import Search
 from optimize.decisions.decide import decide
 from optimize.decisions.decision import Decision, Interrupted
 from optimize.decisions.uncertain import Membership, front_membership
-from optimize.programs.assignment import Assignment, assign
 from optimize.programs.components import Component, chosen_spec, tabulate
-from optimize.programs.congestion import CongestedChoice, choose_congested
 from optimize.programs.front import ExactFront, exact_front
 from optimize.programs.milp import Choice, choose
-from optimize.programs.piecewise import Curve, PiecewiseLinear
 from optimize.programs.placement import Placement, place
-from optimize.programs.sums import SumFront, sum_front
 from optimize.search.exploration import Exploration
 from optimize.search.explore import explore
 from optimize.search.feasibility import Exclusion
@@ -48,13 +44,23 @@ from optimize.search.proof import Proof, Violation
 from optimize.spaces.space import Space
 from qmodels.systems.spec.fields import field_paths, find_field, get_field, replace_fields
 
+_GONE = {
+    "sum_front": "exact_front",
+    **dict.fromkeys(("assign", "choose_congested", "Curve", "PiecewiseLinear"), "choose, or explore"),
+}
+
+
+def __getattr__(name: str) -> object:
+    """Say what does the work of a name that is gone."""
+    if name in _GONE:
+        raise ImportError(f"optimize.{name} is gone; see {_GONE[name]}")
+    raise AttributeError(f"module 'optimize' has no attribute {name!r}")
+
+
 __all__ = [
-    "Assignment",
     "Between",
     "Choice",
     "Component",
-    "CongestedChoice",
-    "Curve",
     "Decision",
     "Domain",
     "Elasticity",
@@ -64,7 +70,6 @@ __all__ = [
     "FrontComparison",
     "Interrupted",
     "Membership",
-    "PiecewiseLinear",
     "Placement",
     "Progress",
     "Proof",
@@ -73,12 +78,9 @@ __all__ = [
     "SobolIndices",
     "Space",
     "Step",
-    "SumFront",
     "Tornado",
     "Violation",
-    "assign",
     "choose",
-    "choose_congested",
     "chosen_spec",
     "compare_fronts",
     "decide",
@@ -98,7 +100,6 @@ __all__ = [
     "simplex_weights",
     "size",
     "sobol",
-    "sum_front",
     "tabulate",
     "tornado",
 ]

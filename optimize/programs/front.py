@@ -1,4 +1,4 @@
-"""The exact Pareto front of designs made of tabulated components."""
+"""The exact Pareto front of designs made of tabulated components, by dynamic programming."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import fsum, inf
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from optimize import checks
-from optimize.programs.components import Groups
-from optimize.programs.milp import budgets_of, seconds_of
-from optimize.programs.outcome import EXACT_SUMS, ProgramOutcome
-from optimize.programs.program import OVER_BUDGET, Program
-from optimize.search.pareto import FloatArray, IntArray, nondominated
+from optimize.programs.components import OVER_BUDGET, ROUNDING, Groups, Program, budgets_of, pareto
+from optimize.programs.linear import seconds_of
+from optimize.programs.outcome import SUMS, ProgramOutcome
+from optimize.search.pareto import FloatArray, IntArray
 
-STEPS = (3_000, 50_000, 500_000)
-"""Pairs of partial choices looked at in one step: with a time limit the first gives points soon."""
+MOST, HASTE = 2_000_000, 2_000
+"""Pairs of partial choices looked at in one join, and after the time limit."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,10 +26,10 @@ class ExactFront(ProgramOutcome):
 
     Parameters
     ----------
-    status, seconds, solver, message
-        See `optimize.programs.outcome.ProgramOutcome`. "optimal": the front is proven complete. "resolved":
-        there were too many partial choices, and "feasible": the time limit came first; all points are
-        feasible then, do not dominate each other, and `resolution` says how far a missing one may be.
+    status, gap, seconds, solver, message
+        See `optimize.programs.outcome.ProgramOutcome`. "optimal": the front is complete, and the gap 0.
+        "feasible": the time limit came first, or there were too many partial choices; all points are
+        feasible then and do not dominate each other, others may be missing, and the gap is None.
     objectives : tuple of str
         The minimised ones first.
     chosen : tuple of dict
@@ -38,14 +37,7 @@ class ExactFront(ProgramOutcome):
     values : ndarray of shape (points, objectives)
         Correctly rounded sums over the chosen options, sorted by the first objective.
     bound : tuple of float
-        No design has an objective better than this, per objective: the ideal point if proven;
-        empty if there is no design.
-    resolution : tuple of float
-        Per objective, in its unit: every point that may be missing has a point found that is worse by at
-        most this. All 0 if proven.
-    gap : float or None
-        The same in units of the range of the objective over all choices (an additive epsilon), so 0 if
-        proven. None without a point.
+        No design has an objective better than this, per objective; empty if there is no design.
     states : int
         Most partial sums kept at a time.
     """
@@ -54,7 +46,6 @@ class ExactFront(ProgramOutcome):
     chosen: tuple[dict[str, int], ...]
     values: FloatArray
     bound: tuple[float, ...]
-    resolution: tuple[float, ...]
     states: int
 
 
@@ -91,15 +82,10 @@ def exact_front(
 
     Notes
     -----
-    Components are joined field by field, and of the partial sums with equal open fields the nondominated
-    ones go on (dynamic programming [1]_, bucket elimination where components share fields [2]_). All sums are
-    whole numbers (a floating-point number is one, times a power of two), so that none is lost beside one that
-    is 24 decades larger; points are distinct if their correctly rounded sums are.
-
-    Where a step looks at more than 500,000 pairs of partial choices, neighbours are merged: one of them goes
-    on, with the least sums of all. What these become bounds the points that may be missing. The work grows
-    with the front: for whole values at most with the range of the sums, for arbitrary numbers in many
-    objectives possibly with the number of choices.
+    Components are joined, those that share fields first, and of the partial sums with equal open fields the
+    nondominated ones go on (dynamic programming [1]_, bucket elimination [2]_); a budget counts as one more
+    objective as long as it may bind. Sums are told apart by 13 digits of their own, so that 1e-9 counts
+    beside 1e-1. Where a join looks at more than 2,000,000 pairs, the closest are left out.
 
     References
     ----------
@@ -113,116 +99,114 @@ def exact_front(
     >>> links = {"latency": [40, 24, 16], "cost": [2, 4, 8]}
     >>> memory = {"latency": [90, 50, 30], "cost": [5, 10, 20]}
     >>> front = exact_front({"link": links, "memory": memory}, minimize=["latency", "cost"])
-    >>> front.values
-    array([[ 46.,  28.],
-           [ 54.,  24.],
-           [ 66.,  18.],
-           [ 74.,  14.],
-           [ 90.,  12.],
-           [114.,   9.],
-           [130.,   7.]])
+    >>> front.values.tolist()
+    [[46.0, 28.0], [54.0, 24.0], [66.0, 18.0], [74.0, 14.0], [90.0, 12.0], [114.0, 9.0], [130.0, 7.0]]
     >>> front.status, front.chosen[0]
     ('optimal', {'link': 2, 'memory': 2})
-
-    Losses over eight decades, each of which counts:
-
-    >>> front = exact_front({"buffer": {"loss": [1e-1, 1e-5, 1e-9], "cost": [1, 2, 3]},
-    ...                      "link": {"loss": [1e-3, 1e-8], "cost": [1, 2]}}, minimize=["cost", "loss"])
-    >>> front.values[:, 1].tolist(), front.proven
-    ([0.101, 0.00101, 1.001e-05, 1.1000000000000001e-08], True)
     """
     start = time.perf_counter()
-    minimize, maximize = checks.objectives(minimize, maximize)
-    objectives = minimize + maximize
-    if len(objectives) < 2:
+    down, up = checks.objectives(minimize, maximize)
+    objectives, count = down + up, len(down) + len(up)
+    if count < 2:
         raise ValueError(f"exact_front needs at least two objectives, got {list(objectives)}; see choose")
-    signs = [1.0] * len(minimize) + [-1.0] * len(maximize)
-    program = Program(groups, list(zip(objectives, signs, strict=True)), budgets_of(subject_to))
-    search = _Search(program)
-    status, message = search.run(start + seconds_of(time_limit))
-    resolution, bound = search.resolution(), search.ideal()
+    signs = np.array([1.0] * len(down) + [-1.0] * len(up))
+    goals = [(name, sign, inf) for name, sign in zip(objectives, signs.tolist(), strict=True)]
+    program = Program(groups, [*goals, *budgets_of(subject_to)])
+    cells, exact, states, message = np.zeros((0, len(groups)), dtype=np.int64), True, 0, program.message
+    if not message:
+        cells, exact, states = joined(program, start + seconds_of(time_limit))
+        message = OVER_BUDGET if exact else "no choice was found; that there is none is not proven"
+    costs = program.totals(cells)
+    within = np.flatnonzero((costs <= program.bounds).all(axis=1))
+    cells, costs = cells[within], costs[within, :count]
+    kept = pareto(cells[:, :0], costs, count)
+    kept = kept[np.lexsort(costs[kept].T[::-1])]
+    cells, costs = cells[kept], costs[kept]
+    known = costs
+    if not exact:
+        least = np.array([values[:, :count].min(axis=0) for values in program.values])
+        known = np.array([[fsum(column) for column in least.T]])
+    found = "optimal" if exact else "feasible"
     return ExactFront(
-        status=status,
+        status=found if len(cells) else "infeasible" if exact else "time limit",
         objectives=objectives,
-        chosen=tuple(program.choice_of(cells) for cells in search.cells.tolist()),
-        values=search.costs * signs + 0.0,
-        bound=tuple(sign * best + 0.0 for sign, best in zip(signs, bound, strict=False)),
-        resolution=resolution,
-        gap=search.gap if len(search.cells) else None,
-        states=search.states,
+        chosen=tuple(map(program.choice, cells)),
+        values=costs * signs + 0.0,
+        bound=tuple((signs * known.min(axis=0) + 0.0).tolist()) if len(cells) else (),
+        gap=0.0 if exact and len(cells) else None,
+        states=states,
         seconds=time.perf_counter() - start,
-        solver=EXACT_SUMS,
-        message=message,
+        solver=SUMS,
+        message="" if len(cells) else message,
     )
 
 
-class _Search:
-    """Enumerates with more and more states until none has to be merged; all objectives signed."""
+class _Part(NamedTuple):
+    """Partial choices: the rows of open fields, the sums, and the cells of the components in it, else -1."""
 
-    def __init__(self, program: Program) -> None:
-        self._program, self._count = program, len(program.objectives)
-        self.cells = np.zeros((0, len(program.tables.names)), dtype=np.int64)
-        self.costs = np.zeros((0, self._count))
-        self.gap, self.states = 0.0 if program.message else inf, 0
-        spans = [
-            fsum(
-                float(np.ptp(values[cells])) for values, cells in zip(row.values, program.cells, strict=True)
-            )
-            for row in (() if program.message else program.objectives)
-        ]
-        self._spans = np.where(np.array(spans) > 0, spans, 1.0)
+    fields: tuple[str, ...]
+    keys: IntArray
+    sums: FloatArray
+    cells: IntArray
 
-    def run(self, deadline: float) -> tuple[str, str]:
-        """Search, and return status and message."""
-        if self._program.message:
-            return "infeasible", self._program.message
-        for most in STEPS:
-            reached = self._program.enumerate(most=most, deadline=deadline)
-            if reached is None:
-                message = "" if len(self.cells) else "the time limit came before the first solution"
-                return "feasible" if len(self.cells) else "time limit", message
-            self.states = max(self.states, reached.states)
-            self.cells = np.concatenate([self.cells, reached.cells])
-            self.costs = self._program.costs(self.cells)
-            kept = first_of_front(self.costs)
-            self.cells, self.costs = self.cells[kept], self.costs[kept]
-            self._bound(np.array(reached.least).reshape(-1, len(self._program.rows))[:, : self._count])
-            if not self.gap:
-                return ("optimal", "") if len(self.cells) else ("infeasible", OVER_BUDGET)
-        return "resolved", "" if len(self.cells) else "no choice was found; that there is none is not proven"
+    def take(self, rows: IntArray) -> _Part:
+        return _Part(self.fields, self.keys[rows], self.sums[rows], self.cells[rows])
 
-    def _bound(self, least: FloatArray) -> None:
-        """Set the gap: how far the points found are from what bounds those that may be missing."""
-        self._least = least
-        self.gap = inf if len(least) else 0.0
-        if len(least) and len(self.costs):
-            places = [np.unique(x, return_inverse=True)[1] for x in np.concatenate([self.costs, least]).T]
-            if _farthest(np.stack(places, axis=1), len(self.costs)) <= 0:
-                self.gap = 0.0
-                return
-            shares = (np.concatenate([self.costs, least]) - least.min(axis=0)) / self._spans
-            self.gap = max(_farthest(shares, len(self.costs)), 0.0) + 4 * float(np.finfo(float).eps)
-
-    def resolution(self) -> tuple[float, ...]:
-        """Return by how much a point found may be worse than a missing one, per objective."""
-        return tuple((self.gap * self._spans).tolist()) if self.gap else (0.0,) * self._count
-
-    def ideal(self) -> list[float]:
-        """Return the lower bound of every objective; nothing without a design."""
-        if not len(self.cells):
-            return []
-        return np.minimum(self._least.min(axis=0), self.costs.min(axis=0)).tolist()
+    def thinner(self) -> _Part:
+        """Return about half of the rows, spread over the first sum, with the least of every sum."""
+        order = np.argsort(self.sums[:, 0], kind="stable")
+        few = len(order) <= 2 * self.sums.shape[1]
+        return self.take(order[:1] if few else np.union1d(order[::2], self.sums.argmin(axis=0)))
 
 
-def _farthest(points: npt.ArrayLike, found: int) -> float:
-    """Return by how much the first of some points are worse than the others (additive epsilon)."""
-    import moocore
+def joined(
+    program: Program, deadline: float = inf, most: int = MOST, *, thin: bool = True
+) -> tuple[IntArray, bool, int]:
+    """Return the cells of all that goes on to the end, whether that is all there is, and the most kept.
 
-    every = np.asarray(points, dtype=float)
-    return float(moocore.epsilon_additive(every[:found], ref=every[found:]))
+    ``thin``: whether some go on where there are too many; else none.
+    """
+    parts, exact, states = [], True, 0
+    for k, cells in enumerate(program.cells):
+        columns = np.full((len(cells), len(program.cells)), -1, dtype=np.int64)
+        columns[:, k] = cells
+        parts.append(_Part(program.shared[k], program.keys(k, cells), program.values[k][cells], columns))
+    while len(parts) > 1:
+        every = [field for part in parts for field in part.fields]
+        field = min(every, key=every.count, default=None)
+        two = sorted((p for p in parts if field is None or field in p.fields), key=lambda p: len(p.sums))[:2]
+        parts = [part for part in parts if not any(part is one for one in two)]
+        one, other = two
+        while len(one.sums) * len(other.sums) > (most if time.perf_counter() < deadline else HASTE):
+            exact = False
+            if not thin:
+                return one.cells[:0], exact, states
+            one, other = (one.thinner(), other) if len(one.sums) > len(other.sums) else (one, other.thinner())
+        parts.append(_best(program, parts, one, other))
+        states = max(states, len(parts[-1].sums))
+        if not states:
+            return parts[-1].cells, exact, states
+    return parts[0].cells, exact, max(states, len(parts[0].cells))
 
 
-def first_of_front(costs: FloatArray) -> IntArray:
-    """Return one row for each distinct nondominated vector, sorted by the vectors."""
-    kept = np.flatnonzero(nondominated(costs))
-    return kept[np.unique(costs[kept], axis=0, return_index=True)[1]]
+def _best(program: Program, rest: list[_Part], one: _Part, other: _Part) -> _Part:
+    """Return the sums of two parts that no other beats; a budget is a goal as long as it may bind."""
+    left, right = (x.ravel() for x in np.indices((len(one.sums), len(other.sums))))
+    for field in set(one.fields) & set(other.fields):
+        same = one.keys[left, one.fields.index(field)] == other.keys[right, other.fields.index(field)]
+        left, right = left[same], right[same]
+    sums = one.sums[left] + other.sums[right]
+    least, most, size = (
+        sum((how(part.sums, axis=0) for part in rest), np.zeros(sums.shape[1]))
+        for how in (np.min, np.max, lambda x, axis: np.abs(x).max(axis=axis))
+    )
+    slack = ROUNDING * (size + np.abs(sums).max(axis=0, initial=0.0))
+    rows = np.flatnonzero((sums + least <= program.bounds + slack).all(axis=1))
+    left, right, sums = left[rows], right[rows], sums[rows]
+    columns = {field: one.keys[left, k] for k, field in enumerate(one.fields)}
+    columns |= {field: other.keys[right, k] for k, field in enumerate(other.fields)}
+    fields = tuple(field for field in columns if any(field in part.fields for part in rest))
+    keys = np.array([columns[field] for field in fields], dtype=np.int64).reshape(len(fields), len(rows)).T
+    goals = np.where(program.bounds < inf, np.maximum(sums, program.bounds - most), sums)
+    cells = np.maximum(one.cells[left], other.cells[right])
+    return _Part(fields, keys, sums, cells).take(pareto(keys, goals, program.objectives))

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from math import inf
 from typing import Any
 
 TOLERANCE = 1e-9
@@ -39,20 +40,18 @@ class Model:
     """A minimisation over binary and continuous variables; wraps the PuLP problem.
 
     Variables are numbered from 0 in the order in which they are made. The bound of the outcome
-    is that of a model with at least one binary variable; in a relaxed one they are continuous.
+    is that of a model with at least one binary variable.
     """
 
-    def __init__(self, *, relaxed: bool = False) -> None:
+    def __init__(self) -> None:
         self._pulp = pulp = _loaded()
         self._problem = pulp.LpProblem("model", pulp.LpMinimize)
         self._variables: list[Any] = []
-        self._relaxed, self._rows = relaxed, 0
         self._costs: dict[int, float] | None = {}
 
     def binary(self, cost: float = 0.0) -> int:
         """Add a variable that is 0 or 1 and return its number."""
-        kind = self._pulp.LpContinuous if self._relaxed else self._pulp.LpBinary
-        return self._add(0.0, 1.0, kind, cost)
+        return self._add(0.0, 1.0, self._pulp.LpBinary, cost)
 
     def continuous(self, low: float | None = 0.0, high: float | None = None, cost: float = 0.0) -> int:
         """Add a variable between two bounds and return its number."""
@@ -74,24 +73,13 @@ class Model:
                 total.addterm(self._variables[k], float(value))  # 4 x faster than adding products
         return total
 
-    def at_most(self, terms: Terms, bound: float) -> int:
-        """Require sum(coefficient * variable) <= bound and return the number of the row."""
-        return self._require(self._sum(terms) <= float(bound))
+    def at_most(self, terms: Terms, bound: float) -> None:
+        """Require sum(coefficient * variable) <= bound."""
+        self._problem += self._sum(terms) <= float(bound)
 
-    def equal(self, terms: Terms, value: float) -> int:
-        """Require sum(coefficient * variable) == value and return the number of the row."""
-        return self._require(self._sum(terms) == float(value))
-
-    def _require(self, constraint: Any) -> int:
-        self._problem += constraint
-        self._rows += 1
-        return self._rows - 1
-
-    def prices(self, time_limit: float | None = None) -> list[float]:
-        """Return what a unit more of each row's bound changes the optimum by; nothing if there is none."""
-        if self.solve(time_limit).status != "optimal":
-            return []
-        return [float(price) for price in self._problem.solverModel.getSolution().row_dual]
+    def equal(self, terms: Terms, value: float) -> None:
+        """Require sum(coefficient * variable) == value."""
+        self._problem += self._sum(terms) == float(value)
 
     def solve(self, time_limit: float | None = None, gap: float = 0.0) -> Outcome:
         """Run HiGHS to a relative gap, by default proven optimality, or until the time limit in seconds."""
@@ -156,3 +144,10 @@ def solver_name() -> str:
     from importlib.metadata import version
 
     return f"HiGHS {version('highspy')} through PuLP {version('pulp')}"
+
+
+def seconds_of(time_limit: float | None) -> float:
+    """Return a time limit in seconds, infinite if there is none."""
+    if time_limit is not None and not time_limit > 0:
+        raise ValueError(f"time_limit must be > 0 seconds, got {time_limit!r}")
+    return inf if time_limit is None else float(time_limit)

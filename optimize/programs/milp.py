@@ -1,27 +1,26 @@
-"""Choosing one option per group under budgets, proven optimal by integer programming."""
+"""Choosing one option per group under budgets, proven by integer programming."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 
+import numpy as np
+
 from optimize import checks
-from optimize.programs.components import Groups
-from optimize.programs.linear import solver_name
-from optimize.programs.outcome import EXACT_SUMS, ProgramOutcome, gap_of
-from optimize.programs.program import OVER_BUDGET, Program
-from optimize.programs.whole import WholeRow
+from optimize.programs.components import OVER_BUDGET, Groups, Program, budgets_of
+from optimize.programs.front import joined
+from optimize.programs.grid import RESOLUTION, grid_step
+from optimize.programs.linear import Model, seconds_of, solver_name
+from optimize.programs.outcome import SUMS, ProgramOutcome, gap_of
 
-FEW, MANY = 30_000, 1_000_000
-"""Pairs of partial choices looked at in one step before and after the integer program."""
-
-SHARE = 0.2
-"""Part of the time left that an enumeration before the integer program may take."""
+FEW = 100_000
+"""Pairs of partial choices in a join up to which all are looked at, and no solver is asked."""
 
 TRIES = 50
-"""Choices beyond a budget that the integer program may return; then the enumeration goes on alone."""
+"""Choices that exceed a budget by less than the solver's tolerance that are cut off one after another."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,18 +30,17 @@ class Choice(ProgramOutcome):
     Parameters
     ----------
     status, gap, seconds, solver, message
-        See `optimize.programs.outcome.ProgramOutcome`.
+        See `optimize.programs.outcome.ProgramOutcome`; "optimal" is proven up to the resolution.
     chosen : dict of str to int
         The row of the chosen option of every group, for components that of every field;
         empty without a solution.
-    objective : float or None
-        Sum of the objective over the chosen options.
-    bound : float or None
-        No choice has an objective better than this, whatever the solver rounds; None if nothing was proven.
+    objective, bound : float or None
+        Sum of the objective over the chosen options, and the bound that no choice is better than.
     resolution : float
-        By how much another choice may be better that was not found; 0 if proven.
+        By how much a choice may be better that the solver does not tell apart: 0 where all values of the
+        objective are on a grid, else 1e-6 of its largest range within a group. [unit of the objective]
     totals : dict of str to float
-        Sums over the chosen options: the objective and every metric with a budget.
+        Correctly rounded sums over the chosen options: the objective and every metric with a budget.
     """
 
     chosen: dict[str, int]
@@ -65,54 +63,40 @@ def choose(
     Parameters
     ----------
     groups : mapping of str to table or Component
-        ``{group: {metric: values}}`` with one value per option: components with their
-        variants, or one group whose options are whole designs, such as
-        ``{"design": exploration.table}``. A `Component` instead of a table depends on several
-        fields, which other components may share: one row of every field is chosen. Columns
-        that are not needed are ignored.
+        ``{group: {metric: values}}`` with one value per option: components with their variants, or one
+        group whose options are whole designs, such as ``{"design": exploration.table}``. A `Component`
+        depends on several fields, which others may share: one row of every field is chosen.
     minimize, maximize : str
         The objective, one of the two: its sum over the chosen options.
     subject_to : mapping, optional
-        Budgets ``{metric: (low, high)}`` on sums over the chosen options, inclusive; None
-        leaves a side open.
+        Budgets ``{metric: (low, high)}`` on sums over the chosen options, inclusive; None leaves a side open.
     time_limit : float, optional
         Seconds for the solver.
 
     Returns
     -------
     Choice
-        Status, choice, bound and gap. An option that is infinitely bad in the objective or in
-        a budget is never chosen.
+        Status, choice, bound and gap. An option that is infinitely bad in the objective or in a budget is
+        never chosen.
 
     Raises
     ------
     ValueError
-        If there is no option, a column is missing, NaN, infinitely good or of another
-        length, a field has another number of choices in another component, or the objective
-        is not one of the two.
+        If there is no option, a column is missing, NaN, infinitely good or of another length, a field has
+        another number of choices in another component, or the objective is not one of the two.
 
     Notes
     -----
-    With binary :math:`y_{fv}` for the choices of the fields and one :math:`x_{kc}` per cell of
-    the tables,
+    With one binary :math:`x_{kc}` per cell of the tables and :math:`y_{fv}` for the choices of fields that
+    several components share,
 
-    .. math:: \min \sum a_{0kc} x_{kc}, \quad \sum_{c : c_f = v} x_{kc} = y_{fv}, \quad
-       \sum_v y_{fv} = 1, \quad \sum a_{ikc} x_{kc} \le b_i;
+    .. math:: \min \sum a_{0kc} x_{kc}, \quad \sum_c x_{kc} = 1, \quad
+       \sum_{c : c_f = v} x_{kc} = y_{fv}, \quad \sum a_{ikc} x_{kc} \le b_i,
 
-    groups of their own are the multiple-choice knapsack problem. Options that another of the
-    same group (or with the same shared fields) beats or equals in objective and budgets are
-    left out first. What is left is enumerated by dynamic programming over nondominated partial sums in
-    whole numbers (a floating-point number is one, times a power of two), so that losses of 1e-1 and 1e-15
-    count alike. Where that is too much, HiGHS solves the program, which tells sums apart down to some 1e-9
-    of the largest value only: its choice is summed up without rounding, and the rest is enumerated once
-    more, less what the prices of the budgets in the relaxed program exclude [1]_. If it is still too
-    much, the status is "resolved" and not "optimal", and `bound` is what enumeration and prices show.
-    Totals are correctly rounded, and budgets hold for these exactly.
-
-    References
-    ----------
-    .. [1] A. M. Geoffrion, "Lagrangean relaxation for integer programming", Mathematical Programming
-       Study 2, 1974.
+    the multiple-choice knapsack problem where nothing is shared. Options that another one with the same
+    shared fields beats or equals are left out first. HiGHS proves the choice to its gap, see ``resolution``;
+    budgets hold without rounding, as a choice that exceeds one by less than its tolerance is cut off. Where
+    few partial choices are not beaten, all are looked at instead, see `optimize.exact_front`.
 
     Examples
     --------
@@ -138,101 +122,84 @@ def choose(
         raise ValueError(f"give one of minimize and maximize, got {minimize!r} and {maximize!r}")
     deadline = start + seconds_of(time_limit)
     objective, sign = (minimize, 1.0) if minimize is not None else (str(maximize), -1.0)
-    program = Program(groups, [(objective, sign)], budgets_of(subject_to))
-    search = _Search(program, deadline)
-    status, message = search.run()
-    totals = program.totals(search.chosen) if search.chosen else {}
-    value = sign * totals[objective] if search.chosen else None
-    bound = value if status == "optimal" else search.bound if search.bound > -inf else None
-    if value is not None and bound is not None:
-        bound = min(bound, value)
+    program = Program(groups, [(objective, sign, inf), *budgets_of(subject_to)])
+    status, cells, bound, message, resolution, solver = "infeasible", None, -inf, program.message, 0.0, SUMS
+    if not message:
+        few, exact, _ = joined(program, most=FEW, thin=False)
+        if exact:
+            totals = program.totals(few)
+            within = np.flatnonzero((totals <= program.bounds).all(axis=1))
+            if within.size:
+                status, cells = "optimal", few[within[totals[within, 0].argmin()]].tolist()
+            message = "" if within.size else OVER_BUDGET
+        else:
+            status, cells, bound, message, resolution = _solved(program, deadline)
+            solver = solver_name()
+    sums = None if cells is None else program.totals(cells)[0].tolist()
+    value = None if sums is None else sums[0]
+    if status == "optimal" and value is not None:
+        bound = value - resolution
+    known = min(bound, inf if value is None else value) if -inf < bound < inf else None
     return Choice(
         status=status,
-        chosen=search.chosen,
-        objective=totals.get(objective),
-        bound=None if bound is None or status == "infeasible" else sign * bound + 0.0,
-        gap=gap_of(value, bound),
-        totals=totals,
+        chosen={} if cells is None else program.choice(cells),
+        objective=None if value is None else sign * value + 0.0,
+        bound=None if known is None else sign * known + 0.0,
+        gap=gap_of(value, known),
+        totals={}
+        if sums is None
+        else {
+            metric: side * total + 0.0 for (metric, side, _), total in zip(program.rows, sums, strict=True)
+        },
+        resolution=resolution,
         seconds=time.perf_counter() - start,
-        solver=solver_name() if program.solves else EXACT_SUMS,
+        solver=solver,
         message=message,
-        resolution=0.0 if value is None else value - bound if bound is not None else inf,
     )
 
 
-class _Search:
-    """Enumerates without rounding, with a choice of the integer program to beat where that is too much."""
-
-    def __init__(self, program: Program, deadline: float) -> None:
-        self._program, self._deadline = program, deadline
-        self.chosen: dict[str, int] = {}
-        self.bound = -inf
-
-    def run(self) -> tuple[str, str]:
-        """Search, and return status and message."""
-        program = self._program
-        if program.message:
-            return "infeasible", program.message
-        if self._enumerate([], FEW, SHARE):
-            return self._proven()
-        prices = program.surrogate(self._deadline)
-        alone = program.enumerate([prices], most=FEW, deadline=self._deadline)
-        if alone is not None:
-            self.bound = max(self.bound, min(least for (least,) in alone.least))
-        if self._enumerate([prices], FEW, SHARE):
-            return self._proven()
-        solution = program.solve({0: 1.0}, self._deadline, tries=TRIES)
-        if solution.choice and (not self.chosen or self._sum(solution.choice) < self._sum(self.chosen)):
-            self.chosen = solution.choice
-        if self._enumerate([prices], MANY, 1.0):
-            return self._proven()
-        if time.perf_counter() > self._deadline:
-            message = "" if self.chosen else "the time limit came before the first solution"
-            return "feasible" if self.chosen else "time limit", message
-        return "resolved", "" if self.chosen else "no choice was found; that there is none is not proven"
-
-    def _proven(self) -> tuple[str, str]:
-        return ("optimal", "") if self.chosen else ("infeasible", OVER_BUDGET)
-
-    def _sum(self, choice: Mapping[str, int]) -> int:
-        """Return the objective in whole numbers."""
-        program = self._program
-        cells = enumerate(program.cells_of(choice))
-        return sum(program.whole[0].parts[k][program.cells[k].searchsorted(cell)] for k, cell in cells)
-
-    def _enumerate(self, extra: list[WholeRow], most: int, share: float) -> bool:
-        """Look for better choices for a share of the time left; return whether none can be missing."""
-        program, now = self._program, time.perf_counter()
-        rows = [*program.whole, *extra]
-        if self.chosen:
-            better = self._sum(self.chosen) - 1  # in the unit of all sums: less is at least one less
-            rows[0] = replace(rows[0], ceiling=better)
-            for k, row in enumerate(extra, start=len(program.whole)):
-                rows[k] = replace(row, ceiling=better << (rows[0].exponent - row.exponent))
-        reached = program.enumerate(rows, most=most, deadline=now + share * (self._deadline - now))
-        if reached is None:
-            return False
-        if len(reached.cells):
-            self.chosen = program.choice_of(reached.cells[0].tolist())
-        # The first objective, and what prices make of it, are both at most that of any choice.
-        ends = [max([least[0], *least[len(program.whole) :]]) for least in reached.least]
-        self.bound = max(self.bound, min(ends, default=inf))
-        value = program.objectives[0].total(program.cells_of(self.chosen)) if self.chosen else inf
-        return not reached.merged or not ends or self.bound >= value
-
-
-def seconds_of(time_limit: float | None) -> float:
-    """Return a time limit in seconds, infinite if there is none."""
-    if time_limit is not None and not time_limit > 0:
-        raise ValueError(f"time_limit must be > 0 seconds, got {time_limit!r}")
-    return inf if time_limit is None else float(time_limit)
-
-
-def budgets_of(subject_to: Mapping[str, checks.Range] | None) -> list[tuple[str, float, float]]:
-    """Return the sides of budgets that bind, as (metric, sign, bound of the signed total)."""
-    return [
-        (metric, side, side * bound)
-        for metric, sides in checks.ranges("subject_to", subject_to).items()
-        for side, bound in zip((-1.0, 1.0), sides, strict=True)
-        if bound is not None and side * bound < inf
-    ]
+def _solved(program: Program, deadline: float) -> tuple[str, list[int] | None, float, str, float]:
+    """Return the status, the cells, the bound, the message and the resolution of the integer program."""
+    kept = [values[cells] for values, cells in zip(program.values, program.cells, strict=True)]
+    least = np.array([values.min(axis=0) for values in kept])
+    above = [values - low for values, low in zip(kept, least, strict=True)]
+    largest = np.max([values.max(axis=0) for values in above], axis=0)
+    scale = float(largest[0]) or 1.0
+    model = Model()
+    cells = [[model.binary(float(cost)) for cost in values[:, 0] / scale] for values in above]
+    shared = {field: program.sizes[field] for fields in program.shared for field in fields}
+    rows = {field: [model.continuous(0.0, 1.0) for _ in range(size)] for field, size in shared.items()}
+    for k, variables in enumerate(cells):
+        model.equal(dict.fromkeys(variables, 1.0), 1.0)
+        keys = program.keys(k, program.cells[k])
+        for field, column in zip(program.shared[k], keys.T.tolist(), strict=True):
+            terms: list[dict[int, float]] = [{row: -1.0} for row in rows[field]]
+            for variable, row in zip(variables, column, strict=True):
+                terms[row][variable] = 1.0
+            for one in terms:
+                model.equal(one, 0.0)
+    for i in range(1, len(program.rows)):
+        size = float(largest[i]) or 1.0
+        weights = {
+            x: w / size for xs, v in zip(cells, above, strict=True) for x, w in zip(xs, v[:, i], strict=True)
+        }
+        model.at_most(weights, min(program.room[i] / size, float(len(cells))))
+    resolution = 0.0
+    for _ in range(TRIES):
+        left = None if deadline == inf else max(deadline - time.perf_counter(), 0.0)
+        outcome = model.solve(left)
+        bound = least[:, 0].sum() + scale * outcome.bound
+        if outcome.status == "infeasible":
+            return "infeasible", None, -inf, OVER_BUDGET, 0.0
+        if not outcome.values:
+            return outcome.status, None, bound, "the time limit came before the first solution", inf
+        taken = [max(xs, key=outcome.values.__getitem__) for xs in cells]
+        found = [int(program.cells[k][x - cells[k][0]]) for k, x in enumerate(taken)]
+        if (program.totals(found)[0] <= program.bounds).all():
+            numbers = np.concatenate([values[:, 0] for values in above]) / scale
+            sizes = np.concatenate([np.abs(values[:, 0]) for values in kept]) / scale
+            if grid_step(numbers, sizes + np.abs(least[:, 0]).max() / scale) is None:
+                resolution = RESOLUTION * scale
+            return outcome.status, found, bound, "", resolution
+        model.at_most(dict.fromkeys(taken, 1.0), len(taken) - 1.0)
+    return "time limit", None, bound, f"{TRIES} choices within the solver's tolerance exceed a budget", inf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-EXACT_SUMS = "optimize, exact sums"
+SUMS = "optimize, dynamic programming"
 """What solved it where no solver was asked."""
 
 
@@ -12,9 +12,8 @@ EXACT_SUMS = "optimize, exact sums"
 class ProgramOutcome:
     """How a search ended."""
 
-    # "optimal": proven, within the tolerance if there is one. "resolved": the search ended, and does not
-    # exclude something better by its resolution. "feasible": a solution that was not proven optimal, since
-    # the time limit came first or the method proves nothing. "time limit": no solution in time
+    # "optimal": proven, within the tolerance or resolution that the outcome states; "feasible": a solution
+    # that was not proven optimal; "infeasible": proven that there is none; "time limit": no solution in time
     status: str
     # ``|objective - bound| / |objective|`` unless said otherwise, 0 if proven; None without both
     gap: float | None

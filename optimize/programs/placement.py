@@ -1,11 +1,11 @@
-"""Placing parts that talk to each other onto nodes: quadratic assignment with link capacities."""
+"""Placing parts that talk to each other onto nodes: quadratic assignment by branch and bound."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
+from math import fsum, inf
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,17 +13,16 @@ import numpy.typing as npt
 from optimize import checks
 from optimize.programs.milp import seconds_of
 from optimize.programs.outcome import ProgramOutcome, gap_of
-from optimize.programs.quadratic import (
-    Enumeration,
-    Problem,
-    greedy,
-    interchangeable,
-    symmetries,
-    traffic_bound,
-)
 from optimize.search.pareto import FloatArray, IntArray
 
+BoolArray = npt.NDArray[np.bool_]
 METHODS = ("branch_and_bound", "greedy")
+STARTS = 4
+BLOCK = 65536
+"""Partial placements extended at once: bounds the memory."""
+SYMMETRIES = 512
+ROUNDING = 1e-12
+"""By which costs must differ, relative to the largest, to be different."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,12 +35,8 @@ class Placement(ProgramOutcome):
         See `optimize.programs.outcome.ProgramOutcome`.
     nodes : tuple of int
         The node of every part; empty without a placement. Also the greedy method may find none.
-    cost : float or None
-        Traffic times distance plus node costs, correctly rounded.
-    bound : float or None
-        No placement costs less than this, compared without rounding; None if nothing was proven.
-    link_loads : ndarray
-        Traffic on every link; empty without routes or a placement.
+    cost, bound : float or None
+        Traffic times distance plus node costs, and the bound that no placement costs less than.
     method : str
         How it was found.
     """
@@ -49,7 +44,6 @@ class Placement(ProgramOutcome):
     nodes: tuple[int, ...]
     cost: float | None
     bound: float | None
-    link_loads: FloatArray
     method: str
 
 
@@ -58,8 +52,6 @@ def place(
     distances: npt.ArrayLike,
     *,
     node_costs: npt.ArrayLike | None = None,
-    routes: Sequence[Sequence[Sequence[int]]] | None = None,
-    capacity: npt.ArrayLike | None = None,
     method: str = "branch_and_bound",
     time_limit: float | None = None,
 ) -> Placement:
@@ -73,41 +65,29 @@ def place(
         Cost of a unit of traffic from node to node, >= 0: hops, cycles, energy.
     node_costs : array_like of shape (parts, nodes), optional
         Cost of a part at a node; infinite forbids it, so a part is pinned by one finite entry.
-    routes : nested sequence, optional
-        ``routes[a][b]`` are the numbers of the links from node a to node b.
-    capacity : array_like of shape (links,), optional
-        Most traffic on every link; needs `routes`. [as the flows]
     method : {"branch_and_bound", "greedy"}
-        All placements up to symmetry, cut off early by a bound; or construction with the best moves
-        and exchanges, which proves nothing.
+        All placements, cut off early by a bound; or construction with the best moves and exchanges, which
+        proves nothing.
     time_limit : float, optional
         Seconds.
 
     Returns
     -------
     Placement
-        Status, nodes, bound and gap. Where the time is over, the better of what the method and
-        the greedy one found.
+        Status, nodes, bound and gap. Where the time is over, the best found so far.
 
     Raises
     ------
     ValueError
-        If a shape does not fit, there are more parts than nodes, a number is negative or
-        NaN, or a route names a link without capacity.
+        If a shape does not fit, there are more parts than nodes, or a number is negative or NaN.
 
     Notes
     -----
-    Maps of the nodes that change neither distances nor costs nor routes are found, and only the
-    lexicographically least placement of those that they (and the exchange of equal parts) turn into each
-    other is looked for.
-
-    Branch and bound takes for a partial placement its own cost, the cheapest free node for every
-    other part beside those placed, and the largest remaining flows times the smallest
-    distances, and drops it if a link is overloaded already. What sums of floating-point numbers leave open
-    is kept, and whole placements are compared without rounding. It proves eight parts on sixteen nodes in
-    about a second, and not much more than twelve parts of which all talk to all; the bound and the gap then
-    say what is known. An integer program with the linearisation of Adams and Johnson took 4 to 25 times
-    as long on chains, stars and pairs of 8 to 12 parts, and tells costs apart to its tolerance only.
+    A partial placement is bounded by its own cost, the cheapest free node for every other part beside those
+    placed, and the largest remaining flows times the smallest distances. Of placements that symmetries of
+    the nodes or exchanges of equal parts turn into each other one is looked at. HiGHS takes longer for the
+    integer program of Adams and Johnson: 6 and 96 s for the two eight parts on sixteen nodes of
+    ``tests/benchmarks``. Much beyond ten parts the gap says what is known.
 
     Examples
     --------
@@ -117,88 +97,183 @@ def place(
     >>> line = [[abs(a - b) for b in range(4)] for a in range(4)]
     >>> placement = place(flows, line)
     >>> placement.status, placement.cost, placement.nodes
-    ('optimal', 5.0, (2, 0, 1))
+    ('optimal', 5.0, (1, 3, 2))
     """
     start = time.perf_counter()
     checks.choice("method", method, METHODS)
     deadline = start + seconds_of(time_limit)
-    problem = _problem(flows, distances, node_costs, routes, capacity)
-    best = greedy(problem, deadline)
-    bound, finished = -inf, False
+    problem = _Problem(flows, distances, node_costs)
+    best = problem.greedy(deadline)
+    status, bound = "feasible", -inf
     if method != "greedy":
-        maps, pairs = symmetries(problem), interchangeable(problem)
-        search = Enumeration(problem, maps, pairs)
-        finished = search.run(best, deadline)
-        best, bound = search.best, search.bound
-    cost = None if best is None else _cost(problem, best)
-    if finished:
-        status, bound = "infeasible", -inf
-        if cost is not None:
-            status, bound = "optimal", cost
-    else:
-        status = "time limit" if cost is None else "feasible"
-        if method != "greedy":
-            least = traffic_bound(problem, problem.order) + problem.node_costs.min(axis=1).sum()
-            least -= problem.rounding
-            bound = max(bound, least) if cost is None else min(max(bound, least), cost)
-    known = bound if bound > -inf else None
+        best, bound, finished = problem.proven(best, deadline)
+        status = "feasible" if not finished else "infeasible" if best is None else "optimal"
+    cost = None if best is None else problem.cost(best)
+    if status == "feasible" and cost is None:
+        status = "time limit"
+    known = None if status == "infeasible" or bound == -inf else min(bound, inf if cost is None else cost)
     return Placement(
         status=status,
         nodes=() if best is None else tuple(best.tolist()),
         cost=cost,
-        bound=known,
-        gap=gap_of(cost, known),
-        link_loads=np.zeros(0) if best is None else problem.loads(best[None])[0],
+        bound=cost if status == "optimal" else known,
+        gap=gap_of(cost, cost if status == "optimal" else known),
         method=method,
         solver=f"optimize, {method}",
         seconds=time.perf_counter() - start,
     )
 
 
-def _cost(problem: Problem, places: IntArray) -> float:
-    return float(problem.exact_cost(places))
+class _Problem:
+    """Checked flows between parts and distances between nodes."""
+
+    def __init__(self, flows: Any, distances: Any, node_costs: Any) -> None:
+        self.flows, self.distances = _square("flows", flows), _square("distances", distances)
+        self.parts, self.nodes = parts, nodes = len(self.flows), len(self.distances)
+        if parts > nodes:
+            raise ValueError(f"there must be a node for every part, got {parts} parts and {nodes} nodes")
+        costs = np.zeros((parts, nodes)) if node_costs is None else np.array(node_costs, dtype=float)
+        if costs.shape != (parts, nodes) or not (costs > -inf).all():
+            raise ValueError(
+                f"node_costs must be numbers of shape ({parts}, {nodes}), not NaN or -inf,"
+                f" got shape {costs.shape}"
+            )
+        barred = np.flatnonzero(np.isinf(costs).all(axis=1))
+        if barred.size:
+            raise ValueError(f"node_costs must allow a node for every part, got none for part {barred[0]}")
+        self.node_costs = costs + self.flows.diagonal()[:, None] * self.distances.diagonal()
+        self.order = np.argsort(-self.flows.sum(axis=0) - self.flows.sum(axis=1), kind="stable").tolist()
+        finite = np.abs(costs[np.isfinite(costs)]).max()
+        self.slack = ROUNDING * (parts * finite + self.flows.sum() * self.distances.max())
+
+    def cost(self, places: IntArray) -> float:
+        """Return the correctly rounded cost of one placement."""
+        pairs = np.argwhere(self.flows * (1 - np.eye(self.parts))).tolist()
+        own = self.node_costs[np.arange(self.parts), places].tolist()
+        return fsum(own + [self.flows[i, j] * self.distances[places[i], places[j]] for i, j in pairs])
+
+    def beside(self, part: int, nodes: IntArray) -> FloatArray:
+        """Return the cost of a part at every node beside the first ones, placed; infinite where occupied."""
+        cost = np.tile(self.node_costs[part], (len(nodes), 1))
+        for other, at in zip(self.order, nodes.T, strict=False):
+            if self.flows[part, other]:
+                cost += self.flows[part, other] * self.distances.T[at]
+            if self.flows[other, part]:
+                cost += self.flows[other, part] * self.distances[at]
+            cost[np.arange(len(nodes)), at] = inf
+        return cost
+
+    def greedy(self, deadline: float) -> IntArray | None:
+        """Return the best placement that no exchange at two nodes improves, from several starts."""
+        found: list[tuple[float, list[int]]] = []
+        for first in np.unique(np.linspace(0, self.nodes - 1, STARTS).astype(int)).tolist():
+            nodes = [first]
+            for part in self.order[1:]:
+                cost = self.beside(part, np.array([nodes]))[0]
+                free = [k for k in range(self.nodes) if k not in nodes]
+                nodes.append(free[int(cost[free].argmin())])
+            # All nodes in a row, those of the parts first: a move is an exchange with a free one.
+            row = np.array(nodes)[np.argsort(self.order)].tolist()
+            row += [node for node in range(self.nodes) if node not in nodes]
+            rank = self._rank(row)
+            while time.perf_counter() < deadline:
+                swaps = [(i, j) for i in range(self.parts) for j in range(i + 1, self.nodes)]
+                others = [[*row[:i], row[j], *row[i + 1 : j], row[i], *row[j + 1 :]] for i, j in swaps]
+                ranks = [self._rank(other) for other in others]
+                k = min(range(len(others)), key=ranks.__getitem__, default=None)
+                if k is None or not ranks[k] < (rank[0], rank[1] - self.slack):
+                    break
+                row, rank = others[k], ranks[k]
+            if rank[0] == 0:
+                found.append((rank[1], row))
+        return np.array(min(found)[1][: self.parts]) if found else None
+
+    def _rank(self, row: list[int]) -> tuple[int, float]:
+        """Return how many parts are at forbidden nodes, and the cost of the others."""
+        places, parts = np.array(row[: self.parts]), np.arange(self.parts)
+        own = self.node_costs[parts, places]
+        traffic = self.flows * self.distances[np.ix_(places, places)] * (1 - np.eye(self.parts))
+        return int(np.isinf(own).sum()), float(traffic.sum() + own[own < inf].sum())
+
+    def _redundant(self) -> tuple[BoolArray, BoolArray]:
+        """Return which nodes of the first part, and of the first two, a symmetry makes smaller."""
+        nodes, maps = np.arange(self.nodes), [np.arange(self.nodes)]
+        costs, own = self.node_costs.T, self.distances.diagonal()
+        for root in np.flatnonzero((own == own[0]) & (costs == costs[0]).all(axis=1)).tolist():
+            stack, quota, steps = [[root]], max(SYMMETRIES // self.nodes, 2), 200 * self.nodes
+            while stack and quota and steps:
+                images, steps = stack.pop(), steps - 1
+                if len(images) == self.nodes:
+                    maps.append(np.array(images))
+                    quota -= 1
+                    continue
+                k = len(images)
+                same = (self.distances[:, images] == self.distances[k, :k]).all(axis=1) & (own == own[k])
+                same &= (self.distances[images].T == self.distances[:k, k]).all(axis=1)
+                same &= (costs == costs[k]).all(axis=1)
+                same[images] = False
+                stack += [[*images, int(node)] for node in np.flatnonzero(same)[::-1]]
+        every = np.array(maps)
+        both = np.array([((every < nodes) & (every[:, [node]] == node)).any(axis=0) for node in nodes])
+        return (every < nodes).any(axis=0), both
+
+    def _earlier(self, k: int) -> list[int]:
+        """Return the positions of parts before the k-th one that can be exchanged with it."""
+        found, j = [], self.order[k]
+        for a, i in enumerate(self.order[:k]):
+            swap = np.arange(self.parts)
+            swap[[i, j]] = j, i
+            same = (self.flows[np.ix_(swap, swap)] == self.flows).all()
+            if same and (self.node_costs[i] == self.node_costs[j]).all():
+                found.append(a)
+        return found
+
+    def proven(self, best: IntArray | None, deadline: float) -> tuple[IntArray | None, float, bool]:
+        """Return the best placement, a bound, and whether all were searched: depth first, by blocks."""
+        limit = inf if best is None else self.cost(best) - self.slack
+        first, both = self._redundant()
+        earlier = [self._earlier(k) for k in range(self.parts)]
+        rest = [self._traffic(self.order[k:]) for k in range(self.parts + 1)]
+        blocks = [
+            (np.zeros((1, 0), dtype=np.int64), np.zeros(1), rest[0] + self.node_costs.min(axis=1).sum()[None])
+        ]
+        while blocks:
+            if time.perf_counter() > deadline:
+                return best, min(float(bounds.min()) for _, _, bounds in blocks) - self.slack, False
+            nodes, costs, bounds = blocks.pop()
+            nodes, costs = nodes[bounds < limit], costs[bounds < limit]
+            if not len(nodes):
+                continue
+            k = nodes.shape[1]
+            cost = costs[:, None] + self.beside(self.order[k], nodes)
+            if k < 2:
+                cost[first[None] if k == 0 else both[nodes[:, 0]]] = inf
+            for a in earlier[k]:
+                cost[np.arange(self.nodes) < nodes[:, [a]]] = inf
+            rows, new = np.nonzero(cost + rest[k + 1] < limit)
+            for start in range(0, len(rows), BLOCK):
+                row, node = rows[start : start + BLOCK], new[start : start + BLOCK]
+                nodes_, costs_ = np.column_stack([nodes[row], node]), cost[row, node]
+                bounds = costs_ + rest[k + 1]
+                for other in self.order[k + 1 :]:
+                    bounds = bounds + self.beside(other, nodes_).min(axis=1)
+                good = bounds < limit
+                if good.any() and k + 1 < self.parts:
+                    blocks.append((nodes_[good], costs_[good], bounds[good]))
+                elif good.any():
+                    best = nodes_[good][costs_[good].argmin()][np.argsort(self.order)]
+                    limit = self.cost(best) - self.slack
+        return best, limit, True
+
+    def _traffic(self, parts: list[int]) -> float:
+        """Return a bound of the traffic among some parts: the largest flows times the least distances."""
+        flows = self.flows[np.ix_(parts, parts)][~np.eye(len(parts), dtype=bool)]
+        distances = self.distances[~np.eye(self.nodes, dtype=bool)]
+        return float(np.sort(flows)[::-1] @ np.sort(distances)[: len(flows)])
 
 
-def _problem(
-    flows: npt.ArrayLike,
-    distances: npt.ArrayLike,
-    node_costs: npt.ArrayLike | None,
-    routes: Sequence[Sequence[Sequence[int]]] | None,
-    capacity: npt.ArrayLike | None,
-) -> Problem:
-    traffic, hops = (_square(name, value) for name, value in (("flows", flows), ("distances", distances)))
-    parts, nodes = len(traffic), len(hops)
-    if parts > nodes:
-        raise ValueError(f"there must be a node for every part, got {parts} parts and {nodes} nodes")
-    costs = np.zeros((parts, nodes)) if node_costs is None else np.asarray(node_costs, dtype=float)
-    if costs.shape != (parts, nodes) or not (costs > -inf).all():
-        raise ValueError(
-            f"node_costs must be numbers of shape ({parts}, {nodes}), not NaN or -inf,"
-            f" got shape {costs.shape}"
-        )
-    for part in range(parts):
-        if not np.isfinite(costs[part]).any():
-            raise ValueError(f"node_costs must allow a node for every part, got none for part {part}")
-    if (routes is None) != (capacity is None):
-        raise ValueError("give both of routes and capacity, or neither")
-    room = np.zeros(0) if capacity is None else np.asarray(capacity, dtype=float)
-    if room.ndim != 1 or not (room >= 0).all():
-        raise ValueError(f"capacity must be one number >= 0 per link, got {capacity!r}")
-    table = np.zeros((nodes, nodes, len(room)))
-    if routes is not None:
-        if len(routes) != nodes or any(len(row) != nodes for row in routes):
-            raise ValueError(f"routes must have {nodes} rows of {nodes} routes")
-        for a, row in enumerate(routes):
-            for b, route in enumerate(row):
-                for link in route:
-                    if not 0 <= link < len(room):
-                        raise ValueError(f"routes[{a}][{b}] must name links 0 to {len(room) - 1}, got {link}")
-                    table[a, b, link] += 1.0
-    return Problem(flows=traffic, distances=hops, node_costs=costs, routes=table, capacity=room)
-
-
-def _square(name: str, value: npt.ArrayLike) -> FloatArray:
-    array = np.asarray(value, dtype=float)
+def _square(name: str, value: Any) -> FloatArray:
+    array = np.array(value, dtype=float)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or not array.size:
         raise ValueError(f"{name} must be a square table, got an array of shape {array.shape}")
     if not (np.isfinite(array).all() and (array >= 0).all()):

@@ -1,4 +1,4 @@
-"""Speed of the integer programs: fronts, placements, assignments."""
+"""Speed of choices, fronts and placements."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 from optimize.analysis.sobol import sobol
-from optimize.programs.assignment import assign
 from optimize.programs.components import tabulate
 from optimize.programs.front import exact_front
 from optimize.programs.milp import choose
-from optimize.programs.piecewise import Curve
 from optimize.programs.placement import place
 from optimize.spaces.space import Space
 
@@ -115,19 +113,6 @@ def traffic(kind):
 def test_eight_parts_on_a_mesh_of_sixteen(benchmark, kind):
     placement = benchmark.pedantic(place, (traffic(kind), mesh(4)), rounds=1)
     assert placement.proven and placement.seconds < 60
-
-
-def test_twelve_channels_on_four_memories(benchmark):
-    random = np.random.default_rng(8)
-    loads, costs = random.uniform(0.05, 0.35, 12), random.integers(1, 5, (12, 4)) * 0.02
-    waiting = Curve(lambda load: load**2 / (1 - load), 0.0, 0.98)
-    result = benchmark.pedantic(assign, (costs, loads, waiting), {"tolerance": 0.01}, rounds=1)
-    assert result.status == "optimal"
-
-
-def test_bracket_of_a_queue_to_a_thousandth(benchmark):
-    curve = Curve(lambda load: load / (1 - load), 0.0, 0.95)
-    assert benchmark(curve.bracket, tolerance=1e-3).error <= 1e-3
 
 
 def test_sobol_indices_of_three_fields(benchmark):

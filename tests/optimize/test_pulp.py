@@ -50,17 +50,6 @@ def test_a_program_is_solved_again_after_another_constraint():
         model.binary()
 
 
-def test_prices_of_a_relaxed_program():
-    model = Model(relaxed=True)
-    x, y = model.binary(-2.0), model.binary(-1.0)
-    assert model.equal({x: 1.0, y: -3.0}, 0.0) == 0
-    row = model.at_most({x: 1.0, y: 1.0}, 0.5)
-    # Half a unit for x and y as 3 to 1, so a unit more is worth 3/4 of 2 and 1/4 of 1.
-    assert row == 1 and model.prices()[row] == pytest.approx(-1.75)
-    model.at_most({x: -1.0}, -1.0)
-    assert model.prices() == []
-
-
 def test_an_unbounded_program_is_an_error_with_the_word_of_the_solver():
     model = Model()
     model.binary()

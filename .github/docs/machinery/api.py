@@ -44,8 +44,7 @@ SUBJECTS = {
         "Decisions by simulation": "decide Decision Interrupted front_membership Membership",
         "Search of a black box": "Search Domain Between Progress",
         "Integer programs": """
-            Component tabulate chosen_spec choose Choice exact_front ExactFront sum_front
-            SumFront choose_congested CongestedChoice Curve PiecewiseLinear place Placement assign Assignment
+            Component tabulate chosen_spec choose Choice exact_front ExactFront place Placement
         """,
         "What matters, and how much is needed": """
             sensitivity Elasticity tornado Tornado sobol SobolIndices size Size

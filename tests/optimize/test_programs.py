@@ -1,0 +1,325 @@
+"""Choices and fronts of tabulated components against enumeration, and what their outcomes say."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from math import fsum, inf
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from optimize import Component, Space, choose, chosen_spec, exact_front, explore, nondominated, tabulate
+from optimize.programs.outcome import gap_of
+
+METRICS = ("a", "b", "c", "d")
+SENSES = ("minimize", "maximize")
+
+
+def every_choice(groups):
+    """Yield all choices with the totals of every metric."""
+    axes, tables = {}, []
+    for name, group in groups.items():
+        shared = isinstance(group, Component)
+        tables.append((group.fields, group.table) if shared else ((name,), group))
+        axes.update(zip(tables[-1][0], np.shape(tables[-1][1]["a"]), strict=True))
+    for rows in itertools.product(*map(range, axes.values())):
+        choice = dict(zip(axes, rows, strict=True))
+        cells = [(table, tuple(choice[name] for name in fields)) for fields, table in tables]
+        yield choice, {m: fsum(float(np.asarray(t[m])[cell]) for t, cell in cells) for m in METRICS}
+
+
+def within(totals, budgets):
+    return all(
+        (low is None or totals[m] >= low) and (high is None or totals[m] <= high)
+        for m, (low, high) in budgets.items()
+    )
+
+
+decades = st.builds(lambda digit, power: digit * 10.0**power, st.integers(-9, 9), st.integers(-15, 8))
+near = st.builds(lambda a, b: a + b, st.sampled_from([0, 0.1, 0.3, 1.0]), st.sampled_from([0, 1e-10, 1e-7]))
+quarters = st.integers(-8, 8).map(lambda n: n / 4)
+numbers = st.sampled_from([quarters, st.floats(-1e3, 1e3), decades, near])
+
+
+@st.composite
+def instances(draw):
+    """Groups of their own, or components that share fields in a chain or a triangle; budgets in between."""
+    number = draw(numbers)
+
+    def table(shape):
+        size = int(np.prod(shape))
+        column = st.lists(number, min_size=size, max_size=size)
+        return {name: np.reshape(draw(column), shape) for name in METRICS}
+
+    if draw(st.booleans()):
+        groups = {f"g{k}": table((draw(st.integers(1, 5)),)) for k in range(draw(st.integers(1, 4)))}
+    else:
+        sizes = {name: draw(st.integers(1, 3)) for name in "uvwx"}
+        pairs = draw(st.sampled_from([("uv", "vw"), ("uv", "vw", "uw"), ("uvw", "vx"), ("uv", "w")]))
+        groups = {
+            pair: Component(fields=tuple(pair), table=table([sizes[one] for one in pair])) for pair in pairs
+        }
+    budgets = {}
+    for name in draw(st.sets(st.sampled_from(METRICS[1:]), max_size=2)):
+        known = sorted(totals[name] for _, totals in every_choice(groups))
+        end, hair = known[draw(st.integers(0, len(known) - 1))], 1e-9 * max(map(abs, known))
+        hair *= number is not quarters
+        budgets[name] = draw(
+            st.sampled_from([(None, end + hair), (end - hair, None), (end - hair, end + hair)])
+        )
+    return groups, draw(st.sampled_from(SENSES)), budgets
+
+
+def check_choice(groups, sense, budgets, resolution):
+    choice = choose(groups, **{sense: "a"}, subject_to=budgets)
+    sign = 1 if sense == "minimize" else -1
+    costs = [sign * totals["a"] for _, totals in every_choice(groups) if within(totals, budgets)]
+    assert choice.proven
+    if not costs:
+        assert (choice.status, choice.chosen, choice.bound) == ("infeasible", {}, None) and choice.message
+        return
+    totals = next(totals for chosen, totals in every_choice(groups) if chosen == choice.chosen)
+    assert within(totals, budgets) and all(choice.totals[m] == totals[m] for m in choice.totals)
+    assert choice.objective == totals["a"] == choice.totals["a"]
+    assert choice.resolution <= resolution * max(map(abs, costs)) * 10
+    hair = 1e-12 * sum(
+        np.abs(g.table["a"] if isinstance(g, Component) else g["a"]).max() for g in groups.values()
+    )
+    assert sign * choice.bound - hair <= min(costs) <= sign * choice.objective
+    assert sign * choice.objective <= min(costs) + choice.resolution + hair
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(instances())
+def test_choices_equal_enumeration(instance):
+    check_choice(*instance, resolution=0)
+
+
+@settings(
+    max_examples=60, deadline=None, derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)  # fmt: skip
+@given(instances())
+def test_choices_of_the_solver_equal_enumeration_to_their_resolution(instance):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("optimize.programs.milp.FEW", 1)
+        check_choice(*instance, resolution=1e-6)
+
+
+@settings(max_examples=120, deadline=None, derandomize=True)
+@given(instances(), st.integers(2, 3))
+def test_fronts_equal_enumeration_to_thirteen_digits(instance, count):
+    groups, sense, budgets = instance
+    goals = {sense: METRICS[:1], SENSES[sense == "minimize"]: METRICS[1:count]}
+    front = exact_front(groups, **goals, subject_to=budgets)
+    signs = np.array([1.0 if name in goals["minimize"] else -1.0 for name in front.objectives])
+    points = [[t[name] for name in front.objectives] for _, t in every_choice(groups) if within(t, budgets)]
+    costs = np.array(points).reshape(len(points), count) * signs
+    expected, found = costs[nondominated(costs)], front.values * signs
+    assert front.proven and len(front.chosen) == len(found)
+    if not len(expected):
+        assert (front.status, front.bound, front.gap) == ("infeasible", (), None) and front.message
+        return
+    assert (front.status, front.gap) == ("optimal", 0) and nondominated(found).all()
+    hair = 1e-12 * np.abs(costs).max(axis=0)
+    for point in expected:
+        assert (found <= point + hair).all(axis=1).any()
+    for choice, values in zip(front.chosen, front.values, strict=True):
+        totals = next(totals for chosen, totals in every_choice(groups) if chosen == choice)
+        assert values.tolist() == [totals[name] for name in front.objectives] and within(totals, budgets)
+    np.testing.assert_array_equal(np.array(front.bound) * signs, found.min(axis=0))
+
+
+def test_losses_over_ten_decades_are_all_found():
+    groups = {
+        "buffer": {"loss": [1e-1, 1e-3, 1e-5, 1e-7, 1e-9, 1e-11], "cost": [1, 2, 3, 4, 5, 6]},
+        "link": {"loss": [2e-2, 3e-4, 5e-8, 1e-12], "cost": [1, 2, 4, 8]},
+    }
+    front = exact_front(groups, minimize=["loss", "cost"])
+    assert len(front.values) == 11 and front.bound == (1e-11 + 1e-12, 2.0) and front.status == "optimal"
+
+
+def crowd(groups, options, metrics):
+    """Groups whose sums are hard to tell apart: no option is better in all."""
+    rng = np.random.default_rng(7)
+    return {f"g{g}": dict(zip(metrics, rng.dirichlet([1.0] * len(metrics), options).T, strict=True))
+            for g in range(groups)}  # fmt: skip
+
+
+def test_a_front_out_of_time_or_room_has_points_and_says_so(monkeypatch):
+    monkeypatch.setattr("optimize.programs.front.HASTE", 200)
+    groups = crowd(20, 12, "abc")
+    front = exact_front(groups, minimize=METRICS[:3], time_limit=1e-9)
+    assert front.status == "feasible" and not front.proven and front.gap is None
+    assert len(front.values) > 1 and nondominated(front.values).all()
+    assert (np.array(front.bound) <= front.values.min(axis=0)).all()
+    none = exact_front(groups, minimize=["a", "b"], subject_to={"c": (4.5, 4.5000001)}, time_limit=1e-9)
+    assert (none.status, none.chosen, none.bound) == ("time limit", (), ())
+    assert none.message == "no choice was found; that there is none is not proven"
+
+
+def hard_instance():
+    """Correlated knapsacks with four budgets: feasible, far from provable in a second."""
+    rng = np.random.default_rng(7)
+    tables = {}
+    for g in range(40):
+        columns = {name: rng.integers(1000, 2000, 8).astype(float) for name in "abcd"}
+        tables[f"g{g}"] = columns | {"gain": sum(columns.values()) + rng.integers(0, 300, 8)}
+    return tables, {name: (None, 40 * 1430.0) for name in "abcd"}
+
+
+def test_a_time_limit_leaves_a_bound_and_a_gap():
+    tables, budgets = hard_instance()
+    choice = choose(tables, maximize="gain", subject_to=budgets, time_limit=1.0)
+    assert choice.status == "feasible" and not choice.proven and set(choice.chosen) == set(tables)
+    assert all(choice.totals[name] <= high for name, (_, high) in budgets.items())
+    assert choice.gap == pytest.approx((choice.bound - choice.objective) / choice.objective)
+    assert 0 < choice.gap < 0.05 and choice.solver.startswith("HiGHS 1.")
+    none = choose(tables, maximize="gain", subject_to=budgets, time_limit=1e-9)
+    assert (none.status, none.chosen, none.objective, none.gap) == ("time limit", {}, None, None)
+    assert none.message == "the time limit came before the first solution"
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e12])
+def test_budgets_hold_to_the_last_bit_and_no_choice_in_them_is_lost(monkeypatch, scale):
+    monkeypatch.setattr("optimize.programs.milp.FEW", 1)
+    # The second option of each group is a hair too expensive, far below the solver's tolerance.
+    hair = scale * np.spacing(1.0)
+    tables = {g: {"cost": [scale, scale + hair], "gain": [0.0, 1.0]} for g in "xyz"}
+    under = {"cost": (None, np.nextafter(3 * scale, 0))}
+    assert choose(tables, maximize="gain", subject_to=under).status == "infeasible"
+    for allowed in (0, 1, 2, 3):
+        end = fsum([scale] * 3 + [hair] * allowed)
+        tight = choose(tables, maximize="gain", subject_to={"cost": (None, end)})
+        most = max(k for k in range(4) if fsum([scale] * (3 - k) + [scale + hair] * k) <= end)
+        assert tight.totals["cost"] <= end and tight.objective == most
+
+
+def test_an_infinitely_bad_option_is_never_chosen():
+    tables = {"m": {"latency": [inf, 5.0, 4.0], "cost": [1.0, 2.0, inf], "rate": [inf, 1.0, 2.0]}}
+    assert choose(tables, minimize="latency", subject_to={"cost": (None, 10)}).chosen == {"m": 1}
+    assert choose(tables, maximize="rate", subject_to={"latency": (None, 10)}).chosen == {"m": 2}
+    assert exact_front(tables, minimize="latency", maximize="rate").values.tolist() == [[4, 2]]
+    with pytest.raises(ValueError, match="'rate' of group 'm' must not be infinitely good, got inf"):
+        choose(tables, maximize="rate")
+    none = choose({"m": {"latency": [inf]}}, minimize="latency")
+    assert none.status == "infeasible" and none.message == "no option of group 'm' has a finite 'latency'"
+    either = choose({"m": {"x": [inf, 1], "y": [1, inf]}}, minimize="x", subject_to={"y": (None, 9)})
+    assert either.message == "no option of group 'm' has a finite 'x' and 'y'"
+
+
+def test_an_infeasible_choice_says_why():
+    tables = {"a": {"x": [1.0, 2.0], "y": [2.0, 1.0]}, "b": {"x": [3.0, 4.0], "y": [4.0, 3.0]}}
+    result = choose(tables, minimize="x", subject_to={"x": (None, 3.5), "y": (7, None)})
+    assert result.status == "infeasible" and result.proven and result.chosen == {}
+    assert result.message == (
+        "x <= 3.5 cannot be met: the best sum is 4, off by 0.5; "
+        "y >= 7 cannot be met: the best sum is 6, off by 1"
+    )
+    for find in (choose, exact_front):
+        goals = {"minimize": "x"} if find is choose else {"minimize": ["x", "y"]}
+        together = find(tables, **goals, subject_to={"x": (None, 5), "y": (None, 4.5)})
+        assert (together.status, together.message) == ("infeasible", "the budgets cannot be met together")
+
+
+def test_open_and_infinite_budgets_do_not_bind():
+    tables = {"a": {"x": [1.0, 2.0]}}
+    for budget in ((None, None), (None, inf), (-inf, None), (2, inf)):
+        assert choose(tables, maximize="x", subject_to={"x": budget}).objective == 2
+    assert choose(tables, maximize="x", subject_to={"x": (None, -inf)}).status == "infeasible"
+
+
+def test_a_gap_needs_both_ends():
+    assert gap_of(None, None) is None and gap_of(None, 1.0) is None and gap_of(1.0, None) is None
+    assert gap_of(0.0, -1.0) == 1.0 and gap_of(0.0, 0.0) == 0.0 and gap_of(-2.0, -3.0) == 0.5
+
+
+@dataclass(frozen=True)
+class Chip:
+    step: int = 1
+    channels: int = 1
+    trials: int = 1
+    width: int = 8
+
+
+PARTS = {
+    "network": (lambda c: (200 * (c.channels + 2) / c.width, 0.3 * c.width), ("width", "channels")),
+    "memory": (
+        lambda c: (300 * (1 + 0.3 * np.abs(np.log2(c.step) - 2)) / c.channels, 1.5 * c.channels),
+        ("channels", "step"),
+    ),
+    "allocator": (
+        lambda c: (60 / (c.trials * c.channels) + 4 * c.trials, 0.2 * c.trials),
+        ("trials", "channels"),
+    ),
+}
+SPACE = Space(Chip(), step=[1, 2, 4, 8, 16], channels=[1, 2, 4, 8], trials=range(1, 6), width=[8, 16, 32])
+
+
+def whole(chip):
+    parts = [model(chip) for model, _ in PARTS.values()]
+    return {name: sum(part[k] for part in parts) for k, name in enumerate(("latency", "area"))}
+
+
+def test_tables_of_components_give_the_best_design_and_the_front_of_the_space():
+    groups = {
+        name: tabulate(
+            SPACE,
+            lambda chip, model=model: dict(zip(("latency", "area"), model(chip), strict=True)),
+            *fields,
+            vectorized=True,
+        )
+        for name, (model, fields) in PARTS.items()
+    }
+    every = explore(SPACE, whole, minimize=["latency", "area"], vectorized=True)
+    front = exact_front(groups, minimize=["latency", "area"])
+    assert front.proven
+    for point in every.values[every.front]:
+        assert np.isclose(front.values, point, rtol=1e-12).all(axis=1).any()
+    for limit in np.quantile(every.table["area"], [0.02, 0.3]).tolist():
+        choice = choose(groups, minimize="latency", subject_to={"area": (None, limit)})
+        best = every.table["latency"][every.table["area"] <= limit].min()
+        assert choice.proven and choice.objective == pytest.approx(best, rel=1e-12)
+        assert whole(chosen_spec(SPACE, choice.chosen))["latency"] == pytest.approx(best, rel=1e-12)
+    designs = choose({"design": every.table}, minimize="latency", subject_to={"area": (None, limit)})
+    assert designs.objective == best
+
+
+A = {"a": {"x": [1.0, 2.0]}}
+P = Component(fields=("u", "v"), table={"x": [[1.0, 2.0], [3.0, 4.0]]})
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: choose(A), "give one of minimize and maximize, got None and None"),
+        (lambda: choose({}, minimize="x"), "groups must have at least one group, got none"),
+        (lambda: choose(A, minimize="x", time_limit=0), "time_limit must be > 0 seconds, got 0"),
+        (lambda: choose({"a": {"latency": [1]}}, minimize="latancy"), "no metric 'latancy'; did you mean"),
+        (lambda: choose(A, minimize="x", subject_to={"x": (2, 1)}), "must have low <= high"),
+        (lambda: choose({"a": {"x": []}}, minimize="x"), "'x' of group 'a' must be one number per option"),
+        (lambda: choose({"a": {"x": [1, 2], "y": [1]}}, minimize="y"), "'y' of group 'a' must be one"),
+        (lambda: choose({"a": {"x": ["b"]}}, minimize="x"), "'x' of group 'a' must be one number per option"),
+        (lambda: choose({"a": {"x": [1, np.nan]}}, minimize="x"), "must not be NaN, got NaN in option 1"),
+        (lambda: choose({"a": {"x": [1, -inf]}}, minimize="x"), "must not be infinitely good, got -inf"),
+        (lambda: exact_front(A, minimize="x"), r"at least two objectives, got \['x'\]; see choose"),
+        (lambda: exact_front(A, minimize="x", maximize="x"), "objective 'x' must be minimised or maximised"),
+        (lambda: Component(fields=(), table={"x": [1.0]}), "fields must name at least one field, got none"),
+        (lambda: Component(fields=("u",), table={}), "table must have at least one metric, got none"),
+        (
+            lambda: choose({"p": P, "u": {"x": [1.0, 2.0, 3.0]}}, minimize="x"),
+            "field 'u' must have the same choices everywhere, got 2 and 3 in component 'u'",
+        ),
+        (
+            lambda: choose({"p": Component(fields=("u", "v"), table={"x": [1.0, 2.0]})}, minimize="x"),
+            "'x' of group 'p' must be numbers, 2 axes of one entry per choice",
+        ),
+        (lambda: tabulate(SPACE, whole, "widht"), "no field 'widht' in the space; did you mean 'width'"),
+    ],
+)  # fmt: skip
+def test_bad_arguments_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
