@@ -18,9 +18,7 @@ from optimize.analysis.sized import Size
 from optimize.analysis.sizing import size
 from optimize.analysis.sobol import SobolIndices, sobol
 from optimize.analysis.tornado import Tornado, tornado
-from optimize.blackbox.domain import Between, Domain
-from optimize.blackbox.progress import Progress
-from optimize.blackbox.search import Search
+from optimize.blackbox import Between, Domain, Search
 from optimize.decisions.decide import decide
 from optimize.decisions.decision import Decision, Interrupted
 from optimize.decisions.uncertain import Membership, front_membership
@@ -45,6 +43,7 @@ from optimize.spaces.space import Space
 from qmodels.systems.spec.fields import field_paths, find_field, get_field, replace_fields
 
 _GONE = {
+    "Progress": "Search(...).study, which optuna.visualization draws",
     "sum_front": "exact_front",
     **dict.fromkeys(("assign", "choose_congested", "Curve", "PiecewiseLinear"), "choose, or explore"),
 }
@@ -71,7 +70,6 @@ __all__ = [
     "Interrupted",
     "Membership",
     "Placement",
-    "Progress",
     "Proof",
     "Search",
     "Size",

@@ -42,7 +42,7 @@ SUBJECTS = {
             compare_fronts FrontComparison epsilon_thin hypervolume knee_index nondominated
         """,
         "Decisions by simulation": "decide Decision Interrupted front_membership Membership",
-        "Search of a black box": "Search Domain Between Progress",
+        "Search of a black box": "Search Domain Between",
         "Integer programs": """
             Component tabulate chosen_spec choose Choice exact_front ExactFront place Placement
         """,
