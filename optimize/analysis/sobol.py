@@ -14,43 +14,23 @@ from optimize.search.pareto import FloatArray
 from optimize.spaces.readings import words
 from qmodels.systems.spec.fields import find_field
 
-RESAMPLES = 1000
-"""Resamples of the bootstrap."""
+RESAMPLES, TOGETHER = 1000, 50
+"""Resamples of the bootstrap, and how many at a time."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SobolIndices:
-    """The outcome of `sobol`.
-
-    Parameters
-    ----------
-    metric : str
-        The metric.
-    fields : tuple of str
-        The fields.
-    first : ndarray
-        Share of the variance that a field explains alone; an estimate, so slightly negative at times.
-    first_interval : ndarray of shape (fields, 2)
-        Its confidence interval by bootstrap.
-    total : ndarray
-        Share that a field takes part in, interactions included.
-    total_interval : ndarray of shape (fields, 2)
-        Its confidence interval.
-    mean, variance : float
-        Of the metric over the ranges.
-    evaluations : int
-        Designs evaluated: samples times (fields + 2).
-    """
+    """The outcome of `sobol`: shares of the variance, one for each field, with bootstrap intervals."""
 
     metric: str
     fields: tuple[str, ...]
-    first: FloatArray
-    first_interval: FloatArray
-    total: FloatArray
+    first: FloatArray  # what a field explains alone; an estimate, so slightly negative at times
+    first_interval: FloatArray  # (fields, 2)
+    total: FloatArray  # what a field takes part in, interactions included
     total_interval: FloatArray
-    mean: float
+    mean: float  # of the metric over the ranges
     variance: float
-    evaluations: int
+    evaluations: int  # samples times (fields + 2)
 
     def __str__(self) -> str:
         width = max(map(len, self.fields))
@@ -114,10 +94,8 @@ def sobol(
     .. math:: S_i = \frac{\mathrm{Var}\, E[f \mid x_i]}{\mathrm{Var} f}, \quad
        S_{T_i} = \frac{E\, \mathrm{Var}[f \mid x_{\sim i}]}{\mathrm{Var} f},
 
-    estimated from samples A, B and A with one column from B, of a scrambled Sobol sequence, by
-    the estimators recommended by Saltelli et al. [1]_; values are centred first. The intervals
-    are of the percentile bootstrap (1,000 resamples of the points), which ignores that the
-    sequence is quasi-random and so tends to be wide.
+    by ``scipy.stats.sobol_indices`` [1]_ of a scrambled Sobol sequence. The intervals are of the percentile
+    bootstrap (1,000 resamples), which ignores that the sequence is quasi-random and so tends to be wide.
 
     References
     ----------
@@ -159,11 +137,12 @@ def sobol(
     plain = blocks[:2]
     if not np.ptp(plain) > 0:
         raise ValueError(f"metric {metric!r} does not vary over the ranges: it is {plain[0, 0]} everywhere")
-    first, total = _indices(blocks)
+    ((first, total),) = _indices(blocks[:, None])
     rng = np.random.default_rng(seed)
-    resampled = [_indices(blocks[:, rng.integers(0, samples, samples)]) for _ in range(RESAMPLES)]
+    drawn = [rng.integers(0, samples, (TOGETHER, samples)) for _ in range(RESAMPLES // TOGETHER)]
+    resampled = np.concatenate([_indices(blocks[:, rows]) for rows in drawn])
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-    intervals = np.nanquantile(np.array(resampled), tails, axis=0)
+    intervals = np.nanquantile(resampled, tails, axis=0)
     return SobolIndices(
         metric=metric,
         fields=fields,
@@ -177,14 +156,15 @@ def sobol(
     )
 
 
-def _indices(blocks: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return first and total indices from the values at A, B and the mixed samples."""
-    a, b, *mixed = blocks - blocks[:2].mean()
-    variance = np.var(blocks[:2])
-    with np.errstate(invalid="ignore", divide="ignore"):  # a resample may happen not to vary
-        first = np.array([np.mean(b * (one - a)) for one in mixed]) / variance
-        total = np.array([np.mean((a - one) ** 2) / 2 for one in mixed]) / variance
-    return first, total
+def _indices(blocks: FloatArray) -> FloatArray:
+    """Return first and total indices (resamples, 2, fields) from values at A, B and the mixed samples."""
+    from scipy.stats import sobol_indices
+
+    a, b, *mixed = blocks
+    with np.errstate(all="ignore"):  # a resample may happen not to vary
+        found = sobol_indices(func={"f_A": a, "f_B": b, "f_AB": np.array(mixed)}, n=blocks.shape[2])
+    shape = (len(a), len(mixed))
+    return np.stack([found.first_order.reshape(shape), found.total_order.reshape(shape)], axis=1)
 
 
 def _at_points(

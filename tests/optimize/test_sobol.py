@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
-from optimize.analysis.sobol import _indices, sobol
+from optimize.analysis.sobol import sobol
 
 
 @dataclass(frozen=True)
@@ -66,47 +65,6 @@ def test_indices_equal_the_closed_form():
         assert ((interval[:, 0] <= exact) & (exact <= interval[:, 1])).all()
         assert ((interval[:, 0] <= estimate) & (estimate <= interval[:, 1])).all()
         assert (np.diff(interval) < 0.15).all()
-
-
-def test_indices_equal_those_of_scipy_on_the_same_samples():
-    from scipy import stats
-
-    n = 512
-    rng = np.random.default_rng(1)
-    a, b = rng.uniform(-np.pi, np.pi, (2, n, 3))
-    blocks = [a, b]
-    for k in range(3):
-        blocks.append(a.copy())
-        blocks[-1][:, k] = b[:, k]
-    values = [ishigami(Inputs(*block.T))["y"] for block in blocks]
-    theirs = stats.sobol_indices(
-        func={"f_A": values[0][None], "f_B": values[1][None], "f_AB": np.array(values[2:])[:, None]}, n=n
-    )
-    first, total = _indices(np.array(values))
-    np.testing.assert_allclose(first, theirs.first_order.ravel(), rtol=1e-9)
-    np.testing.assert_allclose(total, theirs.total_order.ravel(), rtol=1e-9)
-
-
-def test_intervals_are_quantiles_of_all_resamples():
-    """Of four points there are 256, each as likely as another."""
-    seen = []
-
-    def noted(x):
-        seen.append(ishigami(x)["y"])
-        return {"y": seen[-1]}
-
-    result = sobol(Inputs(), noted, PI, metric="y", samples=4, confidence=0.6, vectorized=True)
-    (values,) = seen
-    blocks = values.reshape(5, 4)
-    every = np.array([_indices(blocks[:, list(rows)]) for rows in product(range(4), repeat=4)])
-    assert (result.mean, result.variance) == pytest.approx((blocks[:2].mean(), blocks[:2].var()))
-    for indices, interval in zip(
-        every.transpose(1, 0, 2), (result.first_interval, result.total_interval), strict=True
-    ):
-        for level, end in zip((0.2, 0.8), interval.T, strict=True):
-            # Of 1000 drawn: 4 standard deviations.
-            assert ((indices < end - 1e-9).mean(axis=0) <= level + 0.05).all()
-            assert ((indices <= end + 1e-9).mean(axis=0) >= level - 0.05).all()
 
 
 def test_the_same_seed_gives_the_same_numbers_with_and_without_arrays():
