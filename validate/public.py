@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from qmodels.systems.spec.lazy_names import attached
 
 if TYPE_CHECKING:
-    from validate.calibration.calibrate import calibrate
-    from validate.calibration.result import Calibration
+    from validate.calibration import Calibration, calibrate
     from validate.campaigns.parquet import write_parquet
     from validate.campaigns.result import Campaign, CampaignInterrupted
     from validate.campaigns.simulate import simulate

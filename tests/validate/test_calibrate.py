@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from validate.calibration.calibrate import calibrate
+from validate.calibration import calibrate
 from validate.readers import RunSet
 
 RATES = np.linspace(0.02, 0.2, 8)
@@ -39,14 +39,14 @@ def test_recovers_known_parameters(pipeline, service):
 
 
 def test_intervals_cover_the_truth_at_the_nominal_rate():
-    """Of 300 fits, 90 % intervals miss 30 on average; 15 to 46 is 99.7 % of the binomial law."""
+    """Of 100 fits, 90 % intervals miss 10 on average; 2 to 20 is 99.8 % of the binomial law."""
     misses = {"pipeline": 0, "service": 0}
-    for seed in range(300):
+    for seed in range(100):
         runs = observed(noise=0.01, seed=seed)
         fit = calibrate(link, runs, BOUNDS, confidence=0.9, leave_out="metric")
         misses["pipeline"] += 8.0 not in fit.parameters["pipeline"]
         misses["service"] += 4.0 not in fit.parameters["service"]
-    assert all(15 <= missed <= 46 for missed in misses.values()), misses
+    assert all(2 <= missed <= 20 for missed in misses.values()), misses
 
 
 def test_the_covariance_is_that_of_linear_least_squares():

@@ -1,1 +1,0 @@
-"""Fitting parameters of a model to observations."""
