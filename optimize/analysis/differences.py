@@ -1,9 +1,10 @@
-"""Derivatives of a model by differences: one batch of designs, extrapolated to step 0, with their errors."""
+"""Derivatives of a model by `scipy.differentiate`, with kinks, steps and edges told from smooth metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,34 +12,16 @@ import numpy.typing as npt
 from optimize.analysis.model import Model
 from optimize.search.pareto import FloatArray
 
-Truths = npt.NDArray[np.bool_]
-
-COARSE = (0.02, 0.01, 0.005, 0.0025)
-"""Steps of the first batch, in sizes of the value: what a change means that somebody would make."""
-
-FINE = tuple(0.0025 / 4**k for k in range(1, 5))
-"""Steps of the second one, for fields of which a metric is not known well enough."""
-
-SEARCHED = (2e-3, 1e-3)
-"""Steps of a gradient that leads a search, in sizes that are given."""
+STAGES = 0.02, 0.02 / 16, 0.02 / 256
+"""Largest steps, in sizes of the value, each halved three times; finer ones where an error is too large."""
 
 ENOUGH = 5e-9
-"""Error with which no second batch is needed, relative to the slope; a tenth of it to metric over field."""
+"""Error with which no finer stage is needed, relative to the slope; a tenth of it to metric over field."""
 
-KINK = 1e-6
-"""Relative difference of the slopes below and above a value that is noise of the model and no kink."""
+KINK, STEP, UNKNOWN, BLUR = 1e-6, 1e-5, 0.01, 20
+"""Noise, relative, of slopes below and above, of values, of a derivative; changes in the finest step."""
 
-STEP = 1e-5
-"""The same for the value that a metric tends to from either side."""
-
-BLUR = 20
-"""Times what wide steps change within the finest one: a step that is lower is no step."""
-
-UNKNOWN = 0.01
-"""Relative error from which a slope is no derivative that differences can tell."""
-
-EPSILON = 4 * float(np.finfo(float).eps)
-"""Rounding of a metric, relative."""
+EPSILON = 2 * float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,143 +36,152 @@ class Slopes:
     kind: npt.NDArray[np.str_]  # words, see `optimize.analysis.sensitivity.Elasticity`
 
 
+class _Seen:
+    """Metrics at steps from a point along each field: those that are not known yet are solved together."""
+
+    def __init__(self, model: Model, point: Mapping[str, float], scale: Mapping[str, float]) -> None:
+        self._model, self.point = model, point
+        self.x, self.size = (np.array([float(named[field]) for field in point]) for named in (point, scale))
+        self._known: dict[tuple[int, float], FloatArray] = {}
+
+    def at(self, rows: FloatArray, values: FloatArray) -> FloatArray:
+        """Return the metrics where fields (rows) have values (rows, n): an array (rows, n, metrics)."""
+        steps = np.round((values - self.x[rows, None]) / self.size[rows, None], 10) + 0.0
+        keys = [[(int(k) if s else 0, s) for s in line] for k, line in zip(rows, steps.tolist(), strict=True)]
+        new = {
+            key: v
+            for line, vs in zip(keys, values.tolist(), strict=True)
+            for key, v in zip(line, vs, strict=True)
+        }
+        new = {key: value for key, value in new.items() if key not in self._known}
+        if new:
+            columns = {field: [float(value)] * len(new) for field, value in self.point.items()}
+            for place, ((k, step), value) in enumerate(new.items()):
+                if step:
+                    columns[list(columns)[k]][place] = value
+            found = self._model(columns, forgiving=True)
+            self._known |= dict(zip(new, np.where(np.isfinite(found), found, np.nan), strict=True))
+        return np.array([[self._known[key] for key in line] for line in keys])
+
+    def stencil(self, rows: Any, largest: float) -> FloatArray:
+        """Return the metrics at a step and three halves of it: an array (rows, 2 sides, 4 steps, metrics)."""
+        steps = largest / 2.0 ** np.arange(4) * np.array([[-1.0], [1.0]])
+        moved = self.x[rows, None] + self.size[rows, None] * np.append(0.0, steps.ravel())
+        return self.at(rows, moved)[:, 1:].reshape(len(rows), 2, 4, -1)
+
+    def slope(self, rows: Any, largest: float, order: int, side: int) -> tuple[FloatArray, FloatArray]:
+        """Return derivatives, and by how much they differ from those of the next coarser steps."""
+        from scipy.differentiate import derivative
+
+        metrics = self.at(rows, self.x[rows, None]).shape[2]
+        x, h = (np.repeat(column[rows, None], metrics, axis=1) for column in (self.x, largest * self.size))
+
+        def read(values: FloatArray) -> FloatArray:
+            flat = values.reshape(len(rows), metrics, -1)[:, 0]
+            return self.at(rows, flat).swapaxes(1, 2).reshape(values.shape)
+
+        options: dict[str, Any] = {"step_direction": side, "preserve_shape": True}
+        options |= {"initial_step": h, "tolerances": {"atol": 0.0, "rtol": 0.0}}
+        with np.errstate(all="ignore"):
+            if side:  # steps h, h/2, h/4, h/8 on one side: scipy takes the root of the factor
+                options |= {"step_factor": 4.0, "maxiter": 1}
+                slope = derivative(read, x, order=order, **options).df
+                options["initial_step"] = h / 4
+                return slope, np.abs(slope - derivative(read, x, order=order - 2, **options).df)
+            found = derivative(read, x, order=order, maxiter=2, **options)
+        return found.df, np.asarray(found.error)
+
+
 def differentiate(model: Model, point: Mapping[str, float]) -> Slopes:
-    """Differentiate all metrics by all fields of a point, in at most two calls if they may be arrays."""
-    sizes = {field: abs(value) or 1.0 for field, value in point.items()}
-    scale = np.array(list(sizes.values()))
-    at, values = stencil(model, point, sizes, COARSE)
-    found = _slopes(at, values, scale, COARSE)
-    with np.errstate(invalid="ignore"):
-        tolerance = ENOUGH * (np.abs(found.slope) + 0.1 * np.abs(at) / scale[:, None])
-        rest = ~(found.error <= tolerance) & np.isfinite(at)
-    rows = np.flatnonzero(rest.any(axis=1))
-    if rows.size:
-        again = {field: value for k, (field, value) in enumerate(point.items()) if k in rows}
-        finer = np.concatenate([values[rows], stencil(model, again, sizes, FINE)[1]], axis=1)
-        better = _slopes(at, finer, scale[rows], (*COARSE, *FINE))
-        for name in ("slope", "error", "below", "above", "kind"):
-            getattr(found, name)[rows] = getattr(better, name)
+    """Differentiate all metrics by all fields of a point, in one to three calls if they may be arrays."""
+    seen = _Seen(model, point, {field: abs(value) or 1.0 for field, value in point.items()})
+    rows = np.arange(len(point))
+    values = seen.stencil(rows, STAGES[0])
+    at = seen.at(rows[:1], seen.x[:1, None])[0, 0]
+    size = np.abs(at) / seen.size[:, None]
+    found, finest = _stage(seen, rows, STAGES[0], size), np.full(values.shape, np.nan)
+    for largest in STAGES[1:]:
+        with np.errstate(invalid="ignore"):
+            rest = ~(found[1] <= ENOUGH * (np.abs(found[0]) + 0.1 * size)) & np.isfinite(at)
+        fine = np.flatnonzero(rest.any(axis=1))
+        if not fine.size:
+            break
+        last = seen.stencil(fine, largest)
+        finest[fine] = last if largest == STAGES[-1] else np.nan
+        finer = _stage(seen, fine, largest, size[fine])
+        for k in range(0, 6, 2):
+            better = ~(found[k + 1][fine] <= finer[k + 1]) & ~np.isnan(finer[k])
+            for old, new in zip(found[k : k + 2], finer[k : k + 2], strict=True):
+                old[fine] = np.where(better, new, old[fine])
+    return _told(at, seen, values, finest, size, found)
+
+
+def _stage(seen: _Seen, rows: Any, largest: float, size: FloatArray) -> list[FloatArray]:
+    """Return the slope and its error, and the same below and above."""
+    found: list[FloatArray] = []
+    for order, side in ((6, 0), (4, -1), (4, 1)):
+        slope, error = seen.slope(rows, largest, order, side)
+        found += [slope, error + (1 + abs(side)) * EPSILON * size / (largest / 8)]
     return found
 
 
-def gradient(
-    model: Model, point: Mapping[str, float], scale: Mapping[str, float]
-) -> tuple[FloatArray, FloatArray]:
-    """Return metrics and their derivatives by all fields (first axis), 0 where unknown: one call."""
-    at, values = stencil(model, point, scale, SEARCHED)
-    low, high, here = (np.where(np.isfinite(v), v, np.nan) for v in (values[:, :, 0], values[:, :, 1], at))
-    nodes = np.array(SEARCHED)
-    h = nodes[:, None] * np.array([scale[field] for field in point])[:, None, None]
-    slope = np.full(low[:, 0].shape, np.nan)
-    sides = ((high - low) / (2 * h), nodes**2), ((here - low) / h, nodes), ((high - here) / h, nodes)
-    for secants, powers in sides:
-        slope = np.where(np.isnan(slope), extrapolated(secants, powers, 0 * h)[0], slope)
-    return at, np.nan_to_num(slope)
-
-
-def stencil(
-    model: Model, point: Mapping[str, float], scale: Mapping[str, float], steps: Sequence[float]
-) -> tuple[FloatArray, FloatArray]:
-    """Return metrics at a point, and at steps from it along each field: [field, step, side, metric]."""
-    values, sizes = (np.array([float(named[field]) for field in point]) for named in (point, scale))
-    # Such that the values and their neighbours are exact; sides of a field together, as one may be refused.
-    step = (values[:, None] + np.multiply.outer(sizes, steps)) - values[:, None]
-    moved = np.stack([-step, step], axis=1)
-    columns = np.repeat(values[:, None], 1 + moved.size, axis=1)
-    columns[np.arange(moved.size) // moved[0].size, 1 + np.arange(moved.size)] += moved.reshape(-1)
-    found = model(dict(zip(point, columns.tolist(), strict=True)), forgiving=True)
-    return found[0], found[1:].reshape(*moved.shape, found.shape[1]).swapaxes(1, 2)
-
-
-def _slopes(at: FloatArray, values: FloatArray, scale: FloatArray, steps: Sequence[float]) -> Slopes:
-    """Return slopes from metrics at steps along each field, see `stencil`."""
-    values = np.where(np.isfinite(values), values, np.nan)
-    nodes = np.array(steps)
-    h = nodes[:, None] * scale[:, None, None]  # field, step, 1
-    low, high = values[:, :, 0], values[:, :, 1]
-    noise = EPSILON * np.abs(at) / h
-    slope, error = extrapolated((high - low) / (2 * h), nodes**2, noise)
-    below, below_error = extrapolated((at - low) / h, nodes, 2 * noise)
-    above, above_error = extrapolated((high - at) / h, nodes, 2 * noise)
-    secants = ((high - low) / (2 * h))[:, : len(COARSE)]
+def _told(
+    at: FloatArray,
+    seen: _Seen,
+    values: FloatArray,
+    finest: FloatArray,
+    size: FloatArray,
+    found: list[FloatArray],
+) -> Slopes:
+    """Return slopes with the words that say what they are."""
+    slope, error, below, below_error, above, above_error = found
+    h = seen.size[:, None, None] * STAGES[0] / 2.0 ** np.arange(4)[:, None]
+    secants = (values[:, 1] - values[:, 0]) / (2 * h)
     kind = np.full(slope.shape, "smooth", dtype="U8")
 
-    def decide(word: str, where: Truths, slope_there: FloatArray, error_there: FloatArray) -> None:
+    def decide(word: str, where: Any, slope_there: Any, error_there: Any) -> None:
         nonlocal slope, error
         kind[where] = word
         slope, error = np.where(where, slope_there, slope), np.where(where, error_there, error)
 
     with np.errstate(invalid="ignore"):
         missing = np.isnan(below)
-        side = np.where(missing, above, below), np.where(missing, above_error, below_error)
-        decide("edge", np.isnan(slope) & ~np.isnan(side[0]), *side)
-        noise_of_slopes = 10 * (below_error + above_error) + KINK * (np.abs(below) + np.abs(above))
-        bent = np.abs(above - below) > noise_of_slopes
+        one, off = np.where(missing, above, below), np.where(missing, above_error, below_error)
+        decide("edge", np.isnan(slope) & ~np.isnan(one), one, off)
+        bent = np.abs(above - below) > 10 * (below_error + above_error) + KINK * (
+            np.abs(below) + np.abs(above)
+        )
         decide("kink", bent, (below + above) / 2, np.abs(above - below) / 2)
-        jumps = _jumps(at, low, high, nodes, BLUR * _largest(secants) * h[:, -1])
-        decide("step", jumps, np.full(slope.shape, np.nan), np.full(slope.shape, np.inf))
-        size = np.abs(at) / scale[:, None]
-        rough, wide, spread = _rough(secants, h[:, : len(COARSE)], slope, EPSILON * size)
-        rough |= (kind == "smooth") & (error > UNKNOWN * (np.abs(slope) + UNKNOWN**2 * size))
-        decide("rough", rough, wide, spread)
-    nothing = np.full(slope.shape, np.nan), np.full(slope.shape, np.inf)
-    decide("refused", np.isnan(slope) & (kind != "step"), *nothing)
-    decide("unstable", np.broadcast_to(~np.isfinite(at), kind.shape), *nothing)
+        # A metric that tends to another value than it has, in the last steps of a stage that was needed.
+        before, limits = (2 * finest[:, :, k] - finest[:, :, k - 1] for k in (2, 3))
+        height = np.abs(limits - at)
+        near = (np.abs(finest[:, :, 2:] - limits[:, :, None]) < height[:, :, None] / 4).all(axis=2)
+        blur = BLUR * np.nan_to_num(np.abs(secants)).max(axis=1) * STAGES[-1] / 8 * seen.size[:, None]
+        jumps = near & (height > 10 * np.abs(limits - before) + STEP * np.abs(at) + blur[:, None])
+        decide("step", jumps.any(axis=1), np.nan, np.inf)
+        # Slopes of wide steps tend to that of a smooth metric.
+        weights = np.where(np.isfinite(secants), h**2, 0.0)
+        wide = (weights * np.nan_to_num(secants)).sum(axis=1) / np.maximum(weights.sum(axis=1), 1e-300)
+        spread = np.maximum(np.nan_to_num(np.abs(secants - wide[:, None])).max(axis=1), np.abs(slope - wide))
+        rough = error > UNKNOWN * (np.abs(slope) + UNKNOWN**2 * size)
+        decide("rough", (kind == "smooth") & rough & (weights > 0).any(axis=1), wide, spread)
+    decide("refused", np.isnan(slope) & (kind != "step"), np.nan, np.inf)
+    decide("unstable", np.broadcast_to(~np.isfinite(at), kind.shape), np.nan, np.inf)
     return Slopes(value=at, slope=slope, error=error, below=below, above=above, kind=kind)
 
 
-def _largest(values: FloatArray) -> FloatArray:
-    """Return the largest size along the second axis of those that are known."""
-    return np.asarray(np.where(np.isfinite(values), np.abs(values), 0.0).max(axis=1))
+def gradient(
+    model: Model, point: Mapping[str, float], scale: Mapping[str, float]
+) -> tuple[FloatArray, FloatArray]:
+    """Return metrics and their derivatives by all fields (first axis), 0 where unknown: one call.
 
-
-def _jumps(at: FloatArray, low: FloatArray, high: FloatArray, nodes: FloatArray, blur: FloatArray) -> Truths:
-    """Return where a metric tends to another value than it has, by more than `blur`."""
-    found = np.zeros(blur.shape, dtype=bool)
-    for side in (low, high):
-        limit, off = extrapolated(side, nodes, EPSILON * np.abs(side))
-        height = np.abs(limit - at)
-        # Noise of the model, or a kink near by, may look as if the metric tended elsewhere.
-        there = (np.abs(side[:, -2:] - limit[:, None]) < height[:, None] / 4).all(axis=1)
-        found |= there & (height > 10 * off + STEP * np.abs(at) + blur)
-    return found
-
-
-def extrapolated(values: FloatArray, nodes: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Extrapolate polynomials through values at nodes (second axis, falling) to 0: the best, and its error.
-
-    Of the entries of Neville's table the one is taken that differs least from the two it comes from; that
-    difference and the noise, carried along, are the error.
+    By steps of 0.2 and 0.1 % of the scales, to either side or to the one that has answers.
     """
-    best = np.full(values[:, 0].shape, np.nan)
-    least = np.full(best.shape, np.inf)
-    row: list[FloatArray] = []
-    carried: list[FloatArray] = []
-    for k in range(len(nodes)):
-        previous, before = row, carried
-        row, carried = [values[:, k]], [np.broadcast_to(noise, values.shape)[:, k]]
-        for j, coarse in enumerate(previous):
-            weight = nodes[k - j - 1] / (nodes[k - j - 1] - nodes[k])
-            row.append(coarse + weight * (row[j] - coarse))
-            carried.append(weight * carried[j] + (weight - 1) * before[j])
-            change = np.maximum(np.abs(row[-1] - row[j]), np.abs(row[-1] - coarse)) + carried[-1]
-            better = change < least
-            best, least = np.where(better, row[-1], best), np.where(better, change, least)
-    return best, least
-
-
-def _rough(
-    secants: FloatArray, h: FloatArray, slope: FloatArray, noise: FloatArray
-) -> tuple[Truths, FloatArray, FloatArray]:
-    """Return where a slope holds so near the value alone that it says nothing, and the slope of wider steps.
-
-    The slopes of wide steps tend to that of a smooth metric. Here they are as far from it as wider ones are.
-    """
-    known = np.isfinite(secants)
-    off = np.where(known, np.abs(secants - slope[:, None]), 0.0)
-    last = off[:, -1]
-    rough = (last > 0.5 * np.maximum(np.abs(slope), np.abs(secants[:, -1]))) & known[:, -1]
-    rough &= (last > 0.5 * off[:, :-1].max(axis=1)) & known[:, :-1].any(axis=1) & (last > 1e6 * noise)
-    weights = np.where(known, h**2, 0.0)
-    wide = (weights * np.where(known, secants, 0.0)).sum(axis=1) / weights.sum(axis=1)
-    return rough, wide, np.maximum(_largest(secants - wide[:, None]), np.abs(slope - wide))
+    seen = _Seen(model, point, scale)
+    rows, steps = np.arange(len(point)), 0.001 * np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
+    (b, a, at, c, d) = seen.at(rows, seen.x[:, None] + seen.size[:, None] * steps).swapaxes(0, 1)
+    h = 0.001 * seen.size[:, None]
+    slope = (8 * (c - a) - (d - b)) / (12 * h)
+    for side in ((3 * at - 4 * a + b) / (2 * h), (4 * c - 3 * at - d) / (2 * h)):
+        slope = np.where(np.isnan(slope), side, slope)
+    return at[0], np.nan_to_num(slope)

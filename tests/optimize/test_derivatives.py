@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
-from optimize.analysis.differences import BLUR, FINE, extrapolated, gradient
+from optimize.analysis.differences import gradient
 from optimize.analysis.model import Model
 from optimize.analysis.sensitivity import continuous_fields, sensitivity
 from qmodels import queues
@@ -182,53 +182,6 @@ def test_a_step_has_no_derivative(side):
     assert beside.kind == "smooth" and beside.derivative == pytest.approx(1, abs=ALLOWED)
 
 
-def neville(values, nodes, noise):
-    """Return the value at 0 that is nearest to both it comes from, and how far: entry by entry."""
-    table = [[(value, noise[k])] for k, value in enumerate(values)]
-    entries = []
-    for k in range(1, len(nodes)):
-        for j in range(k):
-            (fine, more), (coarse, less) = table[k][j], table[k - 1][j]
-            ratio = nodes[k - j - 1] / nodes[k]
-            value = (ratio * fine - coarse) / (ratio - 1)
-            carried = (ratio * more + less) / (ratio - 1)
-            table[k].append((value, carried))
-            entries.append((max(abs(value - fine), abs(value - coarse)) + carried, value))
-    return min(entries)
-
-
-@settings(max_examples=40, deadline=None, derandomize=True)
-@given(
-    values=st.lists(st.floats(-10, 10).map(lambda x: round(x, 3)), min_size=4, max_size=4),
-    noise=st.lists(st.floats(1e-6, 1e-3), min_size=4, max_size=4),
-)
-def test_the_entry_of_least_change_is_taken_with_that_change_as_its_error(values, noise):
-    nodes = np.array([0.02, 0.01, 0.005, 0.0025]) ** 2
-    best, error = extrapolated(np.array(values)[None, :, None], nodes, np.array(noise)[None, :, None])
-    assert error[0, 0] == pytest.approx(neville(values, nodes, noise)[0], rel=1e-9)
-    polynomial = np.polynomial.Polynomial([3.0, -2.0, 5.0, 7.0])
-    best, error = extrapolated(polynomial(nodes)[None, :, None], nodes, np.zeros((1, 4, 1)))
-    assert best[0, 0] == pytest.approx(3, abs=1e-14) and error[0, 0] < 1e-9
-
-
-@pytest.mark.parametrize(("times", "told"), [(0.3, False), (2.0, True)])
-def test_the_lowest_step_that_is_told_is_many_times_what_the_finest_difference_sees(times, told):
-    height = times * BLUR * FINE[-1] * 2.5
-
-    def stairs(one):
-        x = np.asarray(one.scv)
-        far = (x - 2.5) * np.maximum(np.abs(x / 2.5 - 1) - 0.015, 0.0) * 1e4
-        return {
-            "up": x + height * (x > 2.5),
-            "down": -x - height * (x >= 2.5),
-            "wide": x + far + height * (x > 2.5),
-        }
-
-    *both, wide = sensitivity(Station(), stairs, ["scv"], metrics=["up", "down", "wide"], vectorized=True)
-    assert [entry.kind == "step" for entry in both] == [told, told]
-    assert wide.kind != "step"  # the widest steps change more
-
-
 def test_noise_between_the_steps_is_no_slope():
     """Locally the slope is a hundred times that of any change that somebody would make."""
 
@@ -291,7 +244,7 @@ def test_fields_that_others_determine_are_refused_in_a_word():
     assert found[2].derivative == pytest.approx(2, rel=1e-12)  # 3 of a float field is continuous
 
 
-def test_one_call_of_a_smooth_model_and_two_at_a_kink():
+def test_one_call_of_a_smooth_model_and_three_near_a_kink():
     calls = []
 
     def counted(one):
@@ -302,8 +255,12 @@ def test_one_call_of_a_smooth_model_and_two_at_a_kink():
     sensitivity(Station(), counted, metrics="smooth", vectorized=True)
     assert calls == [1 + 3 * 8]
     calls.clear()
-    sensitivity(Station(), counted, metrics="bent", vectorized=True)
-    assert calls == [1 + 3 * 8, 1 + 8]
+
+    def near(one):
+        return counted(one) | {"near": np.abs(one.arrival_rate - 0.7)}
+
+    sensitivity(Station(arrival_rate=0.7001), near, metrics="near", vectorized=True)
+    assert calls == [1 + 3 * 8, 8, 8]
 
 
 @settings(max_examples=30, deadline=None, derandomize=True)
