@@ -39,9 +39,10 @@ class Slopes:
 class _Seen:
     """Metrics at steps from a point along each field: those that are not known yet are solved together."""
 
-    def __init__(self, model: Model, point: Mapping[str, float], scale: Mapping[str, float]) -> None:
+    def __init__(self, model: Model, point: Mapping[str, float]) -> None:
         self._model, self.point = model, point
-        self.x, self.size = (np.array([float(named[field]) for field in point]) for named in (point, scale))
+        self.x = np.array(list(map(float, point.values())))
+        self.size = np.where(self.x, np.abs(self.x), 1.0)
         self._known: dict[tuple[int, float], FloatArray] = {}
 
     def at(self, rows: FloatArray, values: FloatArray) -> FloatArray:
@@ -94,7 +95,7 @@ class _Seen:
 
 def differentiate(model: Model, point: Mapping[str, float]) -> Slopes:
     """Differentiate all metrics by all fields of a point, in one to three calls if they may be arrays."""
-    seen = _Seen(model, point, {field: abs(value) or 1.0 for field, value in point.items()})
+    seen = _Seen(model, point)
     rows = np.arange(len(point))
     values = seen.stencil(rows, STAGES[0])
     at = seen.at(rows[:1], seen.x[:1, None])[0, 0]
@@ -168,20 +169,3 @@ def _told(
     decide("refused", np.isnan(slope) & (kind != "step"), np.nan, np.inf)
     decide("unstable", np.broadcast_to(~np.isfinite(at), kind.shape), np.nan, np.inf)
     return Slopes(value=at, slope=slope, error=error, below=below, above=above, kind=kind)
-
-
-def gradient(
-    model: Model, point: Mapping[str, float], scale: Mapping[str, float]
-) -> tuple[FloatArray, FloatArray]:
-    """Return metrics and their derivatives by all fields (first axis), 0 where unknown: one call.
-
-    By steps of 0.2 and 0.1 % of the scales, to either side or to the one that has answers.
-    """
-    seen = _Seen(model, point, scale)
-    rows, steps = np.arange(len(point)), 0.001 * np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
-    (b, a, at, c, d) = seen.at(rows, seen.x[:, None] + seen.size[:, None] * steps).swapaxes(0, 1)
-    h = 0.001 * seen.size[:, None]
-    slope = (8 * (c - a) - (d - b)) / (12 * h)
-    for side in ((3 * at - 4 * a + b) / (2 * h), (4 * c - 3 * at - d) / (2 * h)):
-        slope = np.where(np.isnan(slope), side, slope)
-    return at[0], np.nan_to_num(slope)

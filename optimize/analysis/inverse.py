@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from optimize.analysis.differences import gradient
 from optimize.analysis.model import Model
 from optimize.analysis.sensitivity import continuous
 from optimize.analysis.sized import Size, ends_of
@@ -25,20 +24,11 @@ STARTS = 3
 APART = 0.2
 """Distance of their starts, in widths of the ranges."""
 
-REACHES = 0.3, 0.03, 0.003
-"""How far local searches around the best point go: beyond a full resource, one would lose its way."""
+REACH, ROUNDS = 0.02, 5
+"""First step of local searches around the best point, in widths of the ranges, and how many at most."""
 
-ROUNDS = 30
-"""Times that a better point is looked for, among its neighbours and by local searches, at most."""
-
-MARGIN = 1e-9
-"""By which the search keeps a limit, relative: so that its answer keeps it in spite of rounding."""
-
-BETTER = 1e-7
-"""Relative gain by which a point is better."""
-
-NEIGHBOURS = tuple(10.0**-k for k in range(1, 7))
-"""Their distances, in widths of the ranges."""
+MARGIN, BETTER = 1e-9, 1e-7
+"""By which the search keeps a limit in spite of rounding, and a point is better, relative."""
 
 CONFIRMED = 20
 """Best points that are solved once more, until one keeps the limits alone as well."""
@@ -46,8 +36,8 @@ CONFIRMED = 20
 BINDS = 1e-6
 """Relative room of a limit, or of a range, that is none."""
 
-ITERATIONS = 60
-"""Of a local search."""
+ITERATIONS = 100
+"""Solves of a local search for each field."""
 
 DECADE = 10
 """From this ratio of its ends on a range of positive numbers is looked at on a logarithmic scale."""
@@ -71,7 +61,6 @@ class Program:
         positive = self.low > 0
         self.log = positive & (self.high >= DECADE * np.where(positive, self.low, 1.0))
         self.seen: dict[bytes, tuple[FloatArray, FloatArray]] = {}
-        self.slopes: dict[bytes, FloatArray] = {}
         self.own = list(self.ranges).index(self.goal) if self.goal in self.ranges else None
         names = [self.goal, *self.limits]
         self.bounds = [
@@ -166,21 +155,6 @@ class Program:
         names = [self.goal, *self.limits]
         return [f"{names[k]} {'<=' if way > 0 else '>='} {bound:g}" for k, way, bound in self.bounds]
 
-    def derivatives(self, x: FloatArray) -> FloatArray:
-        """Return the derivatives of the metrics (columns) by the axes of the cube (rows)."""
-        if x.tobytes() in self.slopes:
-            return self.slopes[x.tobytes()]
-        widths = self.high - self.low
-        point = self.point(x)
-        values = np.array(list(point.values()))
-        stretch = np.where(self.log, values * np.log(self.high / np.where(self.log, self.low, 1.0)), widths)
-        scale = dict(zip(point, np.where(self.log, values, widths).tolist(), strict=True))
-        slopes = gradient(self.model, point, scale)[1]
-        if self.own is not None:
-            slopes = np.concatenate([np.eye(len(point))[:, [self.own]], slopes], axis=1)
-        self.slopes[x.tobytes()] = slopes * stretch[:, None]
-        return self.slopes[x.tobytes()]
-
 
 def several(
     made: Callable[..., Model],
@@ -235,7 +209,7 @@ def several(
 
 
 def search(program: Program, *, seed: int = 0) -> None:
-    """Look all over, search locally from the best points seen, look at neighbours of what that finds.
+    """Look all over, and search locally from the best points seen until that finds nothing better.
 
     Everything seen is kept by the program; the best of it is the answer.
     """
@@ -247,77 +221,38 @@ def search(program: Program, *, seed: int = 0) -> None:
     program.look(np.concatenate([np.zeros((1, axes)), np.ones((1, axes)), points]))
     if not program.ranked():
         return
-    if program.ranked()[0][0] > 0:
-        for start in program.starts():
-            _descend(program, start, feasible=False)
     for start in program.starts():
-        _descend(program, start)
-    rng = np.random.default_rng(seed)
-    ways = np.concatenate([np.eye(axes), -np.eye(axes)])
+        _descend(program, start, 0.1, 1e-3)
     for _ in range(ROUNDS):
         miss, goal, best, _ = program.ranked()[0]
-        around = np.concatenate([ways, rng.uniform(-1, 1, (4 * axes, axes))])
-        program.look(np.concatenate([np.clip(best + size * around, 0, 1) for size in NEIGHBOURS]))
-        for reach in REACHES:
-            _descend(program, program.ranked()[0][2], reach=reach)
-            if program.ranked()[0][:2] < (miss, goal - BETTER * abs(goal) if np.isfinite(goal) else goal):
-                break
-        else:
+        _descend(program, best, REACH, 1e-9)
+        if program.ranked()[0][:2] >= (miss, goal - BETTER * abs(goal)):
             return
 
 
-def _descend(program: Program, start: FloatArray, *, feasible: bool = True, reach: float = 1.0) -> None:
-    """Search locally from a point: for the goal within the limits, or for a point that keeps them."""
-    from scipy.optimize import minimize
+def _descend(program: Program, start: FloatArray, reach: float, end: float) -> None:
+    """Search locally from a point, without derivatives: for the goal within the limits."""
+    from scipy.optimize import NonlinearConstraint, minimize
 
-    here = program.look(start[None])[0]
-    steered = program.steered()
-    if feasible and not np.isfinite(here[0]):
-        return  # better than all, or no direction to go
-    size = abs(here[0]) or 1.0
-    index = [program.bounds.index(bound) for bound in steered]
+    here = program.look(start[None])[0, 0]
+    size = abs(here) if np.isfinite(here) and here else 1.0
+    index = [program.bounds.index(bound) for bound in program.steered()]
 
     def change(x: FloatArray) -> float:
-        u = program.sign * (program.look(x[None])[0, 0] - here[0]) / size
-        return np.inf if np.isnan(u) else float(u)
-
-    def goal_slope(x: FloatArray) -> FloatArray:
-        return _slope(change(x)) * program.sign / size * program.derivatives(x)[:, 0]
+        u = program.sign * (program.look(x[None])[0, 0] - (here if np.isfinite(here) else 0.0)) / size
+        return 1.0 if np.isnan(u) else float(_bounded(u))
 
     def room(x: FloatArray) -> FloatArray:
         return _bounded(program.room(program.look(x[None])[0])[index]) - MARGIN
 
-    def room_slope(x: FloatArray) -> FloatArray:
-        kept, slopes = program.room(program.look(x[None])[0])[index], program.derivatives(x)
-        rows = [
-            _slope(u) * -way / size_of(bound) * slopes[:, k]
-            for u, (k, way, bound) in zip(kept, steered, strict=True)
-        ]
-        return np.array(rows).reshape(-1, x.size)
-
-    box: dict[str, Any] = {
-        "bounds": np.clip([start - reach, start + reach], 0.0, 1.0).T.tolist(),
-        "method": "SLSQP",
-    }
-    options = {"ftol": 1e-14, "maxiter": ITERATIONS}
-    if feasible:
-        held = [{"type": "ineq", "fun": room, "jac": room_slope}] if steered else []
-        minimize(
-            lambda x: float(_bounded(change(x))),
-            start,
-            jac=goal_slope,
-            constraints=held,
-            options=options,
-            **box,
-        )
-    elif steered:
-        minimize(
-            lambda x: float((np.minimum(room(x), 0.0) ** 2).sum()),
-            start,
-            jac=lambda x: 2 * np.minimum(room(x), 0.0) @ room_slope(x),
-            options=options,
-            **box,
-        )
+    minimize(
+        change,
+        start,
+        method="COBYQA",
+        bounds=[(0.0, 1.0)] * start.size,
+        constraints=[NonlinearConstraint(room, 0.0, np.inf)] if index else (),
+        options={"initial_tr_radius": reach, "final_tr_radius": end, "maxfev": ITERATIONS * start.size},
+    )
 
 
 def _bounded(u: Any) -> FloatArray:
@@ -327,7 +262,3 @@ def _bounded(u: Any) -> FloatArray:
     """
     with np.errstate(invalid="ignore"):
         return np.where(np.isinf(u), np.sign(u), u / (1.0 + np.abs(u)))
-
-
-def _slope(u: float) -> float:
-    return float((1.0 + abs(u)) ** -2)

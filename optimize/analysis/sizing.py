@@ -86,14 +86,14 @@ def size(
     miss has no other valley. Where the spec refuses an end of the range, the range ends at the
     last value that it takes, which bisection finds before any of them is evaluated.
 
-    Of several fields, a first look at points all over the ranges starts sequential quadratic programs (SLSQP
-    [1]_) with derivatives by differences from the best of them; where neighbours of the best point found are
-    better, another begins there. The answer is solved once more alone. It is the best one seen and keeps
-    all limits; that there is no better one elsewhere is not proven.
+    Of several fields, searches without derivatives (COBYQA [1]_) begin at the best of points all over the
+    ranges, and again at the best found until nothing better is. The answer is solved once more alone. It is
+    the best one seen and keeps all limits; that there is no better one elsewhere is not proven.
 
     References
     ----------
-    .. [1] D. Kraft, "A software package for sequential quadratic programming", DFVLR-FB 88-28, 1988.
+    .. [1] T. M. Ragonneau, "Model-based derivative-free optimization methods and software", thesis, Hong Kong
+       Polytechnic University, 2022; ``scipy.optimize.minimize(method="COBYQA")``.
 
     Examples
     --------

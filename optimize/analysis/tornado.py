@@ -31,21 +31,11 @@ class Bar:
 
 @dataclass(frozen=True, kw_only=True)
 class Tornado:
-    """The outcome of `tornado`.
-
-    Parameters
-    ----------
-    metric : str
-        The metric.
-    base : float
-        Its value at the spec.
-    bars : tuple of Bar
-        The fields, the largest swing first.
-    """
+    """The outcome of `tornado`."""
 
     metric: str
-    base: float
-    bars: tuple[Bar, ...]
+    base: float  # the metric at the spec
+    bars: tuple[Bar, ...]  # the largest swing first
 
     def __str__(self) -> str:
         width = max(len(bar.field) for bar in self.bars)

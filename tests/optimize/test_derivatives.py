@@ -13,8 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
-from optimize.analysis.differences import gradient
-from optimize.analysis.model import Model
 from optimize.analysis.sensitivity import continuous_fields, sensitivity
 from qmodels import queues
 from qmodels.checks import Numeric
@@ -206,23 +204,6 @@ def test_an_answer_on_one_side_alone():
     )
     assert wait.derivative == wait.slopes[0]
     assert (full.kind, full.error) == ("unstable", np.inf) and np.isnan(full.derivative)
-
-
-@pytest.mark.parametrize(("side", "slope"), [("both", 12.0), ("below", 12.0), ("above", 12.0), ("none", 0.0)])
-def test_a_search_goes_on_along_the_side_that_has_answers(side, slope):
-    """Its gradient is the slope of x^3 at 2 from that side, as at the edge of what keeps up."""
-
-    def edge(one):
-        x = np.asarray(one.scv)
-        left_out = {"both": x < 0, "below": x > 2, "above": x < 2, "none": x != 2}[side]
-        return {"cube": np.where(left_out, np.inf, x**3), "rate": one.arrival_rate * x**0}
-
-    model = Model(Station(), edge, ["cube", "rate"], vectorized=True)
-    at, slopes = gradient(model, {"scv": 2.0, "arrival_rate": 0.7}, {"scv": 2.0, "arrival_rate": 5.0})
-    assert at.tolist() == [8, 0.7]
-    # One-sided differences leave half the third derivative times the product of both steps.
-    assert slopes[0] == pytest.approx([slope, 0], abs=1e-4)
-    assert slopes[1] == pytest.approx([0, 1], abs=1e-9)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
-from optimize.analysis.inverse import Program, _bounded, _slope
+from optimize.analysis.inverse import Program
 from optimize.analysis.model import Model
 from optimize.analysis.sensitivity import sensitivity
 from optimize.analysis.sizing import size
@@ -41,7 +41,7 @@ def links(*flows):
     return model
 
 
-@settings(max_examples=10, deadline=None, derandomize=True, phases=(Phase.generate,))
+@settings(max_examples=3, deadline=None, derandomize=True, phases=(Phase.generate,))
 @given(
     flows=st.lists(st.floats(0.5, 20), min_size=2, max_size=3),
     delay=st.floats(0.05, 5),
@@ -65,7 +65,7 @@ def test_capacities_are_those_of_the_square_root_rule(flows, delay, dual):
     assert [getattr(found.spec, name) for name in within] == list(found.value.values())
 
 
-@settings(max_examples=10, deadline=None, derandomize=True, phases=(Phase.generate,))
+@settings(max_examples=4, deadline=None, derandomize=True, phases=(Phase.generate,))
 @given(a=st.floats(0.1, 10), b=st.floats(0.1, 10), mix=st.floats(-0.9, 0.9), vectorized=st.booleans())
 def test_at_an_optimum_inside_all_derivatives_are_0(a, b, mix, vectorized):
     def bowl(path):
@@ -126,41 +126,6 @@ def test_the_nearest_miss_is_said():
         "no values within the ranges were found that keep the limits; nearest: delay"
     )
     assert found.message.endswith("delay <= 0.01 is 0.105263, off by 0.09526")
-
-
-@settings(max_examples=20, deadline=None, derandomize=True)
-@given(x=st.lists(st.floats(0.02, 0.98), min_size=3, max_size=3), own=st.booleans())
-def test_slopes_of_the_cube_are_those_of_what_is_seen_there(x, own):
-    """Of a range over decades, of one that is not, and of one that begins at 0; the goal may be a field."""
-
-    def model(path):
-        return {"sum": 3 * path.first + path.second**2, "product": np.sqrt(path.first) * np.exp(path.third)}
-
-    metrics = ["product"] if own else ["sum", "product"]
-    program = Program(
-        model=Model(Path(), model, metrics, vectorized=True),
-        ranges={"first": (0.5, 400.0), "second": (2.0, 9.0), "third": (0.0, 2.0)},
-        limits={"product": (None, 5.0)},
-        goal="first" if own else "sum",
-        sign=1.0,
-    )
-    at, step = np.array(x), 1e-6
-    near = program.look(np.concatenate([at + step * np.eye(3), at - step * np.eye(3)]))
-    np.testing.assert_allclose(
-        program.derivatives(at), (near[:3] - near[3:]) / (2 * step), rtol=1e-6, atol=1e-6
-    )
-    ends = program.values(np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]))
-    np.testing.assert_allclose(ends, [[0.5, 2.0, 0.0], [400.0, 9.0, 2.0]])
-
-
-@settings(max_examples=50, deadline=None, derandomize=True)
-@given(u=st.floats(-50, 50))
-def test_what_bounds_a_miss_keeps_its_order_and_has_its_slope(u):
-    low, high = _bounded(u - 1e-5), _bounded(u + 1e-5)
-    assert -1 < low < high < 1
-    # Its second derivative jumps at 0.
-    assert (high - low) / 2e-5 == pytest.approx(_slope(u), rel=1e-4)
-    assert [float(_bounded(end)) for end in (-np.inf, np.inf)] == [-1, 1]
 
 
 def test_limits_have_room_relative_to_them():
