@@ -48,7 +48,7 @@ class Domain:
         if not fields:
             raise ValueError("a domain needs at least one field")
         self.fields: dict[str, Any] = {
-            name: one if isinstance(one, Between) else choice_values(name, one)  # type: ignore[arg-type]
+            name: one if isinstance(one, Between) else choice_values(name, one)
             for name, one in fields.items()
         }
         self.conditions, self.constraints = conditions or {}, tuple(constraints)

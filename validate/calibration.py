@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -207,6 +208,9 @@ def calibrate(
         solved += len(answers)
         return (np.array([_metric(answers[k], name) for k, name, _ in rows]) - observed) / scales
 
+    def part(rest: Any, unit: FloatArray) -> FloatArray:
+        return np.asarray(residuals(unit)[rest])
+
     best = _searched(residuals, _start(residuals, names))
     moved = _effects(residuals, best)
     _require_identifiable(moved, names)
@@ -221,7 +225,7 @@ def calibrate(
     missed = {}
     for label, mine in groups.items():
         if (~mine).sum() >= best.size:
-            without = _searched(lambda unit, rest=~mine: residuals(unit)[rest], np.clip(best, 1e-6, 1 - 1e-6))
+            without = _searched(partial(part, ~mine), np.clip(best, 1e-6, 1 - 1e-6))
             missed[label] = np.abs(residuals(without)[mine])
     every = np.concatenate(list(missed.values())) if missed else np.array([math.inf])
     return Calibration(
@@ -315,24 +319,30 @@ def _evaluator(
     model: Any, observations: RunSet, names: list[str], solve: Callable[[Any], Any] | None
 ) -> Callable[[Mapping[str, float], int], Any]:
     """Return the model as a function of parameters and the number of a run."""
-    if not is_spec(model) and not callable(model):
+    spec, answer = is_spec(model), solve
+    if not spec and not callable(model):
         raise TypeError(f"model must be a spec or a function, got {type(model).__name__}")
-    path, varied = (lambda name: name), {name for run in observations for name in run.settings}
-    if is_spec(model):
-        if solve is None:
-            from validate.comparison.model import default_model
+    if spec and solve is None:
+        from validate.comparison.model import default_model
 
-            solve = default_model()
-        path, varied = (lambda name: find_field(model, name)), set(observations.varied)
+        answer = default_model()
+    varied = set(observations.varied) if spec else {name for run in observations for name in run.settings}
+
+    def path(name: str) -> str:
+        return find_field(model, name) if spec else name
+
     paths = [path(name) for name in names]
     for name, one in zip(names, paths, strict=True):
         if one in set(map(path, varied)):
             raise ValueError(f"parameters must not be settings of the observations, got {name!r}")
     runs = [{name: value for name, value in run.settings.items() if name in varied} for run in observations]
-    if is_spec(model):
-        answer = solve
-        return lambda values, run: answer(replace_fields(model, {**runs[run], **values}))
-    return lambda values, run: model(**runs[run], **values)
+
+    def at(values: Mapping[str, float], run: int) -> Any:
+        if not spec or answer is None:
+            return model(**runs[run], **values)
+        return answer(replace_fields(model, {**runs[run], **values}))
+
+    return at
 
 
 def _metric(answer: Any, metric: str) -> float:

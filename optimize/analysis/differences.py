@@ -45,7 +45,7 @@ class _Seen:
         self.size = np.where(self.x, np.abs(self.x), 1.0)
         self._known: dict[tuple[int, float], FloatArray] = {}
 
-    def at(self, rows: FloatArray, values: FloatArray) -> FloatArray:
+    def at(self, rows: Any, values: FloatArray) -> FloatArray:
         """Return the metrics where fields (rows) have values (rows, n): an array (rows, n, metrics)."""
         steps = np.round((values - self.x[rows, None]) / self.size[rows, None], 10) + 0.0
         keys = [[(int(k) if s else 0, s) for s in line] for k, line in zip(rows, steps.tolist(), strict=True)]

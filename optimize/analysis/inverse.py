@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,142 +17,20 @@ from qmodels.systems.spec.fields import find_fields, get_field, replace_fields
 LOOKED_AT = 64, 16
 """Points of the first look for each field: of a model that takes arrays, of another."""
 
-STARTS = 3
-"""Local searches."""
+STARTS, APART = 3, 0.2
+"""Local searches, and the distance of their starts, in widths of the ranges."""
 
-APART = 0.2
-"""Distance of their starts, in widths of the ranges."""
+REACH, ROUNDS, SOLVES = 0.02, 5, 100
+"""First step of searches around the best point, in widths; how many; solves of each, for each field."""
 
-REACH, ROUNDS = 0.02, 5
-"""First step of local searches around the best point, in widths of the ranges, and how many at most."""
-
-MARGIN, BETTER = 1e-9, 1e-7
-"""By which the search keeps a limit in spite of rounding, and a point is better, relative."""
+MARGIN, BETTER, BINDS = 1e-9, 1e-7, 1e-6
+"""Relative room that the search leaves for rounding, gain of a better point, and room that is none."""
 
 CONFIRMED = 20
 """Best points that are solved once more, until one keeps the limits alone as well."""
 
-BINDS = 1e-6
-"""Relative room of a limit, or of a range, that is none."""
-
-ITERATIONS = 100
-"""Solves of a local search for each field."""
-
 DECADE = 10
 """From this ratio of its ends on a range of positive numbers is looked at on a logarithmic scale."""
-
-
-@dataclass(kw_only=True, eq=False)
-class Program:
-    """Points of the unit cube, one axis a field, and the metrics there, which are remembered.
-
-    The goal is the first column of metrics: a metric, or the field of that name.
-    """
-
-    model: Model
-    ranges: Mapping[str, tuple[float, float]]
-    limits: Mapping[str, Range]
-    goal: str
-    sign: float  # of the goal: -1 if it is maximised
-
-    def __post_init__(self) -> None:
-        self.low, self.high = np.array(list(self.ranges.values()), dtype=float).T
-        positive = self.low > 0
-        self.log = positive & (self.high >= DECADE * np.where(positive, self.low, 1.0))
-        self.seen: dict[bytes, tuple[FloatArray, FloatArray]] = {}
-        self.own = list(self.ranges).index(self.goal) if self.goal in self.ranges else None
-        names = [self.goal, *self.limits]
-        self.bounds = [
-            (names.index(name, 1), way, bound)
-            for name, ends in self.limits.items()
-            for way, bound in zip((-1.0, 1.0), ends, strict=True)
-            if bound is not None and way * bound < np.inf
-        ]
-
-    def values(self, x: FloatArray) -> FloatArray:
-        """Return the fields at points (rows) of the cube."""
-        x = np.clip(x, 0.0, 1.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            powers = self.low * (self.high / self.low) ** x
-        inside = np.where(self.log, powers, self.low + (self.high - self.low) * x)
-        return np.clip(inside, self.low, self.high)
-
-    def point(self, x: FloatArray) -> dict[str, float]:
-        """Return the fields at one point, by name."""
-        return dict(zip(self.ranges, self.values(x).tolist(), strict=True))
-
-    def look(self, xs: FloatArray) -> FloatArray:
-        """Return the metrics at points (rows); those that the spec refuses are NaN."""
-        fresh = [x for x in {x.tobytes(): x for x in xs}.values() if x.tobytes() not in self.seen]
-        if fresh:
-            found = self._solved(np.array(fresh), forgiving=True)
-            self.seen |= {x.tobytes(): (x, row) for x, row in zip(fresh, found, strict=True)}
-        return np.array([self.seen[x.tobytes()][1] for x in xs])
-
-    def alone(self, x: FloatArray) -> FloatArray:
-        """Return the metrics at one point, solved once more."""
-        return self._solved(x[None], forgiving=False)[0]
-
-    def _solved(self, xs: FloatArray, *, forgiving: bool) -> FloatArray:
-        values = self.values(xs)
-        columns = dict(zip(self.ranges, values.T.tolist(), strict=True))
-        found = self.model(columns, forgiving=forgiving)
-        return found if self.own is None else np.concatenate([values[:, [self.own]], found], axis=1)
-
-    def room(self, metrics: FloatArray) -> FloatArray:
-        """Return by how much metrics keep each limit, relative to it; NaN counts as infinitely bad."""
-        columns = [way * (bound - metrics[..., k]) / size_of(bound) for k, way, bound in self.bounds]
-        kept = np.stack(columns, axis=-1) if columns else np.zeros((*metrics.shape[:-1], 0))
-        return np.where(np.isnan(kept), -np.inf, kept)
-
-    def steered(self) -> list[tuple[int, float, float]]:
-        """Return the limits that a search can follow: not those of truth values."""
-        known = np.array([row for _, row in self.seen.values()])
-        return [bound for bound in self.bounds if not np.isin(known[:, bound[0]], (0.0, 1.0)).all()]
-
-    def missed(self, metrics: FloatArray) -> FloatArray:
-        """Return the sum of the relative misses, each at most 1; infinity where the goal is not known."""
-        sums = _bounded(np.maximum(-self.room(metrics), 0.0)).sum(axis=-1)
-        return np.where(np.isnan(metrics[..., 0]), np.inf, sums)
-
-    def ranked(self) -> list[tuple[float, float, FloatArray, FloatArray]]:
-        """Return what was seen, the best first: miss, goal, point, metrics."""
-        rows = [(float(self.missed(m)), self.sign * float(m[0]), x, m) for x, m in self.seen.values()]
-        return sorted((row for row in rows if row[0] < np.inf), key=lambda row: row[:2])
-
-    def starts(self) -> list[FloatArray]:
-        """Return the best points seen that are apart."""
-        found: list[FloatArray] = []
-        for _, _, x, _ in self.ranked():
-            if all(np.abs(x - other).max() > APART for other in found):
-                found.append(x)
-        return found[:STARTS]
-
-    def missed_words(self, metrics: FloatArray) -> list[str]:
-        """Return which limits are missed, and by how much."""
-        return [
-            f"{name} is {metrics[k]:.6g}, off by {abs(metrics[k] - bound):.4g}"
-            for (k, way, bound), name in zip(self.bounds, self.bound_words, strict=True)
-            if not way * metrics[k] <= way * bound
-        ]
-
-    def binding(self, x: FloatArray, metrics: FloatArray) -> tuple[str, ...]:
-        """Return the limits and ends of ranges that hold a point where it is."""
-        kept, steered = self.room(metrics), self.steered()
-        words = [
-            word
-            for bound, word, room in zip(self.bounds, self.bound_words, kept, strict=True)
-            if room < BINDS and bound in steered
-        ]
-        for k, (name, ends) in enumerate(self.ranges.items()):
-            words += [f"{name} = {ends[end]:g}" for end in (0, 1) if abs(x[k] - end) < BINDS]
-        return tuple(words)
-
-    @property
-    def bound_words(self) -> list[str]:
-        """Every limit in words."""
-        names = [self.goal, *self.limits]
-        return [f"{names[k]} {'<=' if way > 0 else '>='} {bound:g}" for k, way, bound in self.bounds]
 
 
 def several(
@@ -179,18 +56,22 @@ def several(
             )
         if box[name][0] == box[name][1]:
             raise ValueError(f"within[{name!r}] must have low < high, got {within[name]!r}")
-    program = Program(model=model, ranges=box, limits=limits, goal=goal, sign=sign)
-    search(program)
-    ranked = program.ranked()
+    search = Search(model, box, limits, goal, sign)
+    search.run()
+    ranked = search.ranked()
     if not ranked:
         model({})  # says what is wrong with all of them
         raise ValueError(f"within must hold values that the spec and the model take, got {dict(within)!r}")
     for miss, _, x, _ in ranked[:CONFIRMED]:
-        alone = program.alone(x)
-        if miss > 0 or program.missed(alone) == 0:
+        alone = search.solved(x[None], forgiving=False)[0]
+        if miss > 0 or search.missed(alone) == 0:
             break
-    met, value = bool(program.missed(alone) == 0), program.point(x)
-    missed = "; ".join(program.missed_words(alone))
+    met, value = bool(search.missed(alone) == 0), dict(zip(box, search.values(x).tolist(), strict=True))
+    words = [
+        f"{words} is {alone[k]:.6g}, off by {abs(alone[k] - bound):.4g}"
+        for (k, way, bound), words in zip(search.bounds, search.words, strict=True)
+        if not way * alone[k] <= way * bound
+    ]
     return Size(
         status="met" if met else "unreachable",
         field=tuple(box),
@@ -203,56 +84,134 @@ def several(
         evaluations=model.evaluations,
         message=""
         if met
-        else f"no values within the ranges were found that keep the limits; nearest: {missed}",
-        binding=program.binding(x, alone) if met else (),
+        else "no values within the ranges were found that keep the limits; nearest: " + "; ".join(words),
+        binding=search.binding(x, alone) if met else (),
     )
 
 
-def search(program: Program, *, seed: int = 0) -> None:
-    """Look all over, and search locally from the best points seen until that finds nothing better.
+class Search:
+    """Points of the unit cube, one axis a field, and the metrics there, which are remembered.
 
-    Everything seen is kept by the program; the best of it is the answer.
+    The goal, maximised if the sign is -1, is the first column of metrics: a metric, or a field.
     """
-    from scipy.stats import qmc
 
-    axes = len(program.ranges)
-    count = LOOKED_AT[not all(map(program.model.many, program.ranges))] * axes
-    points = qmc.Sobol(axes, seed=seed).random(2 ** int(np.ceil(np.log2(count))))
-    program.look(np.concatenate([np.zeros((1, axes)), np.ones((1, axes)), points]))
-    if not program.ranked():
-        return
-    for start in program.starts():
-        _descend(program, start, 0.1, 1e-3)
-    for _ in range(ROUNDS):
-        miss, goal, best, _ = program.ranked()[0]
-        _descend(program, best, REACH, 1e-9)
-        if program.ranked()[0][:2] >= (miss, goal - BETTER * abs(goal)):
-            return
+    def __init__(
+        self,
+        model: Model,
+        box: Mapping[str, tuple[float, float]],
+        limits: Mapping[str, Range],
+        goal: str,
+        sign: float,
+    ) -> None:
+        self.model, self.box, self.sign = model, box, sign
+        self.low, self.high = np.array(list(box.values()), dtype=float).T
+        positive = self.low > 0
+        self.log = positive & (self.high >= DECADE * np.where(positive, self.low, 1.0))
+        self.seen: dict[bytes, tuple[FloatArray, FloatArray]] = {}
+        self.own = list(box).index(goal) if goal in box else None
+        names = [goal, *limits]
+        self.bounds = [
+            (names.index(name, 1), way, bound)
+            for name, ends in limits.items()
+            for way, bound in zip((-1.0, 1.0), ends, strict=True)
+            if bound is not None and way * bound < np.inf
+        ]
+        self.words = [f"{names[k]} {'<=' if way > 0 else '>='} {bound:g}" for k, way, bound in self.bounds]
 
+    def values(self, x: FloatArray) -> FloatArray:
+        """Return the fields at points (rows) of the cube."""
+        x = np.clip(x, 0.0, 1.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            powers = self.low * (self.high / self.low) ** x
+        inside = np.where(self.log, powers, self.low + (self.high - self.low) * x)
+        return np.clip(inside, self.low, self.high)
 
-def _descend(program: Program, start: FloatArray, reach: float, end: float) -> None:
-    """Search locally from a point, without derivatives: for the goal within the limits."""
-    from scipy.optimize import NonlinearConstraint, minimize
+    def look(self, xs: FloatArray) -> FloatArray:
+        """Return the metrics at points (rows); those that the spec refuses are NaN."""
+        fresh = [x for x in {x.tobytes(): x for x in xs}.values() if x.tobytes() not in self.seen]
+        if fresh:
+            found = self.solved(np.array(fresh), forgiving=True)
+            self.seen |= {x.tobytes(): (x, row) for x, row in zip(fresh, found, strict=True)}
+        return np.array([self.seen[x.tobytes()][1] for x in xs])
 
-    here = program.look(start[None])[0, 0]
-    size = abs(here) if np.isfinite(here) and here else 1.0
-    index = [program.bounds.index(bound) for bound in program.steered()]
+    def solved(self, xs: FloatArray, *, forgiving: bool) -> FloatArray:
+        """Solve points, seen before or not."""
+        values = self.values(xs)
+        found = self.model(dict(zip(self.box, values.T.tolist(), strict=True)), forgiving=forgiving)
+        return found if self.own is None else np.concatenate([values[:, [self.own]], found], axis=1)
 
-    def change(x: FloatArray) -> float:
-        u = program.sign * (program.look(x[None])[0, 0] - (here if np.isfinite(here) else 0.0)) / size
-        return 1.0 if np.isnan(u) else float(_bounded(u))
+    def room(self, metrics: FloatArray) -> FloatArray:
+        """Return by how much metrics keep each limit, relative to it; NaN counts as infinitely bad."""
+        columns = [way * (bound - metrics[..., k]) / size_of(bound) for k, way, bound in self.bounds]
+        kept = np.stack(columns, axis=-1) if columns else np.zeros((*metrics.shape[:-1], 0))
+        return np.where(np.isnan(kept), -np.inf, kept)
 
-    def room(x: FloatArray) -> FloatArray:
-        return _bounded(program.room(program.look(x[None])[0])[index]) - MARGIN
+    def steered(self) -> list[int]:
+        """Return which limits a search can follow: not those of truth values."""
+        known = np.array([row for _, row in self.seen.values()])
+        return [i for i, (k, _, _) in enumerate(self.bounds) if not np.isin(known[:, k], (0.0, 1.0)).all()]
 
-    minimize(
-        change,
-        start,
-        method="COBYQA",
-        bounds=[(0.0, 1.0)] * start.size,
-        constraints=[NonlinearConstraint(room, 0.0, np.inf)] if index else (),
-        options={"initial_tr_radius": reach, "final_tr_radius": end, "maxfev": ITERATIONS * start.size},
-    )
+    def missed(self, metrics: FloatArray) -> FloatArray:
+        """Return the sum of the relative misses, each at most 1; infinity where the goal is not known."""
+        sums = _bounded(np.maximum(-self.room(metrics), 0.0)).sum(axis=-1)
+        return np.where(np.isnan(metrics[..., 0]), np.inf, sums)
+
+    def ranked(self) -> list[tuple[float, float, FloatArray, FloatArray]]:
+        """Return what was seen, the best first: miss, goal, point, metrics."""
+        rows = [(float(self.missed(m)), self.sign * float(m[0]), x, m) for x, m in self.seen.values()]
+        return sorted((row for row in rows if row[0] < np.inf), key=lambda row: row[:2])
+
+    def binding(self, x: FloatArray, metrics: FloatArray) -> tuple[str, ...]:
+        """Return the limits and ends of ranges that hold a point where it is."""
+        kept = self.room(metrics)
+        words = [self.words[i] for i in self.steered() if kept[i] < BINDS]
+        for k, (name, ends) in enumerate(self.box.items()):
+            words += [f"{name} = {ends[end]:g}" for end in (0, 1) if abs(x[k] - end) < BINDS]
+        return tuple(words)
+
+    def run(self) -> None:
+        """Look all over, and search locally from the best points seen until that finds nothing better."""
+        from scipy.stats import qmc
+
+        axes = len(self.box)
+        count = LOOKED_AT[not all(map(self.model.many, self.box))] * axes
+        points = qmc.Sobol(axes, seed=0).random(2 ** int(np.ceil(np.log2(count))))
+        self.look(np.concatenate([np.zeros((1, axes)), np.ones((1, axes)), points]))
+        starts: list[FloatArray] = []
+        for _, _, x, _ in self.ranked():
+            if all(np.abs(x - other).max() > APART for other in starts):
+                starts.append(x)
+        for start in starts[:STARTS]:
+            self._descend(start, 0.1, 1e-3)
+        for _ in range(ROUNDS if starts else 0):
+            miss, goal, best, _ = self.ranked()[0]
+            self._descend(best, REACH, 1e-9)
+            if self.ranked()[0][:2] >= (miss, goal - BETTER * abs(goal)):
+                return
+
+    def _descend(self, start: FloatArray, reach: float, end: float) -> None:
+        """Search locally from a point, without derivatives: for the goal within the limits."""
+        from scipy.optimize import NonlinearConstraint, minimize
+
+        here = float(self.look(start[None])[0, 0])
+        middle, size = (here, abs(here) or 1.0) if np.isfinite(here) else (0.0, 1.0)
+        followed = self.steered()
+
+        def change(x: FloatArray) -> float:
+            u = self.sign * (self.look(x[None])[0, 0] - middle) / size
+            return 1.0 if np.isnan(u) else float(_bounded(u))
+
+        def room(x: FloatArray) -> FloatArray:
+            return _bounded(self.room(self.look(x[None])[0])[followed]) - MARGIN
+
+        minimize(
+            change,
+            start,
+            method="COBYQA",
+            bounds=[(0.0, 1.0)] * start.size,
+            constraints=[NonlinearConstraint(room, 0.0, np.inf)] if followed else (),
+            options={"initial_tr_radius": reach, "final_tr_radius": end, "maxfev": SOLVES * start.size},
+        )
 
 
 def _bounded(u: Any) -> FloatArray:

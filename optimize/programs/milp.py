@@ -13,7 +13,8 @@ from optimize import checks
 from optimize.programs.components import OVER_BUDGET, Groups, Program, budgets_of
 from optimize.programs.front import joined
 from optimize.programs.grid import RESOLUTION, grid_step
-from optimize.programs.linear import Model, seconds_of, solver_name
+from optimize.programs.linear import Model, solver_name
+from optimize.programs.linear import seconds_of as seconds_of
 from optimize.programs.outcome import SUMS, ProgramOutcome, gap_of
 
 FEW = 100_000

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optimize import checks
-from optimize.programs.milp import seconds_of
+from optimize.programs.linear import seconds_of
 from optimize.programs.outcome import ProgramOutcome, gap_of
 from optimize.search.pareto import FloatArray, IntArray
 
@@ -215,7 +215,7 @@ class _Problem:
                 stack += [[*images, int(node)] for node in np.flatnonzero(same)[::-1]]
         every = np.array(maps)
         both = np.array([((every < nodes) & (every[:, [node]] == node)).any(axis=0) for node in nodes])
-        return (every < nodes).any(axis=0), both
+        return np.asarray((every < nodes).any(axis=0)), both
 
     def _earlier(self, k: int) -> list[int]:
         """Return the positions of parts before the k-th one that can be exchanged with it."""

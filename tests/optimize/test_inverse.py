@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -10,8 +10,6 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
-from optimize.analysis.inverse import Program
-from optimize.analysis.model import Model
 from optimize.analysis.sensitivity import sensitivity
 from optimize.analysis.sizing import size
 from qmodels.checks import Numeric
@@ -126,23 +124,6 @@ def test_the_nearest_miss_is_said():
         "no values within the ranges were found that keep the limits; nearest: delay"
     )
     assert found.message.endswith("delay <= 0.01 is 0.105263, off by 0.09526")
-
-
-def test_limits_have_room_relative_to_them():
-    program = Program(
-        model=Model(Path(), links(1.0), ["whole", "cost", "delay"], vectorized=True),
-        ranges={"first": (2.0, 20.0)},
-        limits={"cost": (4.0, 10.0), "delay": (None, 0.5)},
-        goal="whole",
-        sign=1.0,
-    )
-    within, dear, slow = np.array([[1.0, 5.0, 0.25], [1.0, 12.0, 0.25], [1.0, 12.0, 1.0]])
-    np.testing.assert_allclose(program.room(within), [0.25, 0.5, 0.5])
-    assert not replace(program, limits={"cost": (-np.inf, np.inf), "delay": (None, None)}).bounds
-    np.testing.assert_allclose(program.room(dear), [2.0, -0.2, 0.5])
-    assert program.missed(within) == 0 < program.missed(dear) < program.missed(slow) < 2
-    assert program.missed(np.array([np.nan, 5.0, 0.25])) == np.inf
-    assert program.missed_words(dear) == ["cost <= 10 is 12, off by 2"]
 
 
 def test_what_the_model_says_of_the_answer_alone_is_not_lost():
