@@ -198,7 +198,7 @@ class Search:
         self._points: list[Point] = [point for point, _ in told]
         self._told = [[float(values[name]) for name in self.metrics] for _, values in told]
         self._pool = self.domain.draw(POOL, self._rng) if low is not None else []
-        self._prior = self._model(self._pool)
+        self._prior, self._own = self._model(self._pool), self._model([])
 
     def ask(self, count: int = 1) -> list[Point]:
         """Return points to simulate next, none of them asked or told before; fewer if no more are found."""
@@ -327,9 +327,9 @@ class Search:
         told = np.array(self._told).reshape(-1, len(self.metrics))
         if len(told) > 2:
             seen, pool = self.domain.features(self._points), self.domain.features(self._pool)
-            own = self._model(self._points)
+            self._own = np.concatenate([self._own, self._model(self._points[len(self._own) :])])
             for k in range(len(self.metrics)):
-                values[:, k] = _corrected(seen, told[:, k], own[:, k], pool, values[:, k])
+                values[:, k] = _corrected(seen, told[:, k], self._own[:, k], pool, values[:, k])
         costs, over = self._costs(values)
         able = np.flatnonzero((over <= 0).all(axis=1) & np.isfinite(costs).all(axis=1))
         able = able[[self._new(self._pool[k]) for k in able]]
