@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from qmodels.composed.plan import Ask, Choice, Delay, Node, Plan, Rounds, Series
 from qmodels.networks.facts import product_form_breaker
 from qmodels.networks.solve import solve_network
 from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.program_form import Alternatives, Op, ProgramForm, Run, Site, fold
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.kinds import LAWS, is_renewal, scaled
 from qmodels.systems.laws.phases import HyperExponential
@@ -45,17 +45,17 @@ class Solved:
         return float(self.answer.metrics[f"{metric}[{inside}]" if inside else metric])
 
 
-def solved_as_network(system: System, plan: Plan) -> Solved | None:
+def solved_as_network(system: System, form: ProgramForm) -> Solved | None:
     """Return the answer of a system of stations as a queueing network, None if it is none or no method fits.
 
     A program whose visits each go to another station is routing as it stands. Of others only the numbers of
     visits are kept, which decide alone where there is a product form, and in approximate mean value analysis.
     """
-    found = _delays(system, plan)
+    found = _delays(system, form)
     if found is None:
         return None
     visits, delays, uncounted = found
-    made = _network(system, plan, visits, delays)
+    made = _network(system, form, visits, delays)
     if made is None:
         return None
     network, stands = made
@@ -67,28 +67,28 @@ def solved_as_network(system: System, plan: Plan) -> Solved | None:
 
 
 def _delays(
-    system: System, plan: Plan
+    system: System, form: ProgramForm
 ) -> tuple[dict[str, Visits], dict[str, Station], frozenset[str]] | None:
     """Return visits by flow, delays as stations, and those not counted; None if it is no network."""
-    plain = (Ask, Delay, Series, Choice, Rounds)
     stations = {name: part for name, part in system.parts.items() if isinstance(part, Station)}
-    if len(stations) < len(system.parts) or any(system.place.values()) or plan.takes or plan.legs:
+    if len(stations) < len(system.parts) or any(system.place.values()) or form.takes or form.legs:
         return None
     visits: dict[str, Visits] = {}
     delays: dict[str, Station] = {}
     uncounted = set()
     for flow in system.flows:
         mine: Visits = {}
-        for node, times in nodes_of(plan.roots[flow.name], 1.0):
-            if not isinstance(node, plain):
+        for node in form.nodes(form.roots[flow.name]):
+            op, row = form.op[node], form.rows[node]
+            if op in (Op.PARALLEL, Op.COPIES):
                 return None
-            if isinstance(node, Ask) and times > 0:
-                mine[node.site.part] = mine.get(node.site.part, 0.0) + times
-            if isinstance(node, Delay) and node.mean * times > 0:
+            if op == Op.VISIT and row.visits > 0:
+                mine[row.part] = mine.get(row.part, 0.0) + row.visits
+            if op == Op.HOLD and row.mean * row.times > 0:
                 name = f"{HOLD}{flow.name} {len(delays)}"
-                delays[name] = _delay(name, flow.name, node.mean)
-                mine[name] = times
-                uncounted |= set() if node.counted else {name}
+                delays[name] = _delay(name, flow.name, row.mean)
+                mine[name] = row.times
+                uncounted |= set() if row.counted else {name}
         if flow.think is not None and flow.think.mean > 0:
             delays[THINK + flow.name] = _delay(THINK + flow.name, flow.name, flow.think.mean, flow.think)
             uncounted.add(THINK + flow.name)
@@ -104,25 +104,8 @@ def _delay(name: str, flow: str, mean: float, law: Any = None) -> Station:
     return Station(name=name, service={flow: law if known else Exponential(mean=mean)}, servers=INF)
 
 
-def nodes_of(node: Node, times: float) -> list[tuple[Any, float]]:
-    """Return all that a program does with how often a job does it."""
-    found: list[tuple[Any, float]] = [(node, times)]
-    match node:
-        case Series():
-            inner = [(inside, times) for inside in node.nodes]
-        case Choice():
-            inner = [(n, times * share) for share, n in zip(node.shares, node.nodes, strict=True)]
-        case Rounds():
-            inner = [(node.node, times * float(node.law @ np.arange(node.law.size)))]
-        case _:
-            inner = []
-    for inside, often in inner:
-        found += nodes_of(inside, often)
-    return found
-
-
 def _network(
-    system: System, plan: Plan, visits: Mapping[str, Visits], delays: Mapping[str, Station]
+    system: System, form: ProgramForm, visits: Mapping[str, Visits], delays: Mapping[str, Station]
 ) -> tuple[QueueingNetwork, bool] | None:
     """Return the network, and whether jobs go through it as the programs say."""
     stations = [*(s for s in system.parts.values()), *delays.values()]
@@ -133,7 +116,7 @@ def _network(
     arrivals = {flow.name: arrival_law(flow) for flow in system.flows if not flow.closed}
     if any(law is None for law in arrivals.values()):
         return None
-    chain = _as_it_stands(system, plan)
+    chain = _as_it_stands(system, form)
     if chain is not None:
         flow = system.flows[0]
         if flow.closed:
@@ -177,7 +160,7 @@ def arrival_law(flow: Flow) -> Any:
     return None
 
 
-def _as_it_stands(system: System, plan: Plan) -> tuple[Visits, dict[str, Visits]] | None:
+def _as_it_stands(system: System, form: ProgramForm) -> tuple[Visits, dict[str, Visits]] | None:
     """Return where one flow begins and where it goes from each station; None if the program has more.
 
     It has if there are other flows, delays, rounds, or two visits of one station, or jobs of a closed flow
@@ -189,13 +172,13 @@ def _as_it_stands(system: System, plan: Plan) -> tuple[Visits, dict[str, Visits]
     thinks = flow.think is not None and flow.think.mean > 0
     if thinks and not (is_renewal(flow.think) and np.isfinite(flow.think.scv)):
         return None
-    steps = nodes_of(plan.roots[flow.name], 1.0)
-    asked = [node.site.part for node, _ in steps if isinstance(node, Ask)]
-    if len(set(asked)) < len(asked) or any(isinstance(node, Delay | Rounds) for node, _ in steps):
+    nodes = [*form.nodes(form.roots[flow.name])]
+    visited = [form.rows[node].part for node in nodes if form.op[node] == Op.VISIT]
+    if len(set(visited)) < len(visited) or any(form.op[node] in (Op.HOLD, Op.REPEAT) for node in nodes):
         return None
     routing: dict[str, Visits] = {}
     begin: Visits = {}
-    ends = _chain(plan.roots[flow.name], [(begin, 1.0)], routing)
+    ends = _chain(form, flow.name, [(begin, 1.0)], routing)
     if not begin:
         return None
     if flow.closed:
@@ -209,28 +192,27 @@ def _as_it_stands(system: System, plan: Plan) -> tuple[Visits, dict[str, Visits]
     return begin, {name: rule if rule else {LEAVE: 1.0} for name, rule in routing.items()}
 
 
-def _chain(
-    node: Node, ends: list[tuple[Visits, float]], routing: dict[str, Visits]
-) -> list[tuple[Visits, float]]:
+Ends: TypeAlias = list[tuple[Visits, float]]
+
+
+def _chain(form: ProgramForm, flow: str, ends: Ends, routing: dict[str, Visits]) -> Ends:
     """Join a program to the loose ends before it, each a rule and its probability; return those behind it."""
-    match node:
-        case Ask():
-            part = node.site.part
-            for rule, share in ends:
-                if share > 0:
-                    rule[part] = rule.get(part, 0.0) + share
-            routing[part] = {}
-            return [(routing[part], 1.0)]
-        case Series():
-            for inside in node.nodes:
-                ends = _chain(inside, ends, routing)
-            return ends
-        case Choice():
-            behind = []
-            for share, inside in zip(node.shares, node.nodes, strict=True):
-                behind += _chain(inside, [(rule, p * share) for rule, p in ends], routing)
-            return behind
-    return ends
+
+    def visit(site: Site, ends: Ends) -> Ends:
+        for rule, share in ends:
+            if share > 0:
+                rule[site.part] = rule.get(site.part, 0.0) + share
+        routing[site.part] = {}
+        return [(routing[site.part], 1.0)]
+
+    def choice(choice: Alternatives, nodes: tuple[int, ...], run: Run, ends: Ends) -> Ends:
+        behind = []
+        for share, node in zip(choice.shares, nodes, strict=True):
+            behind += run(node, [(rule, p * share) for rule, p in ends])
+        return behind
+
+    found: Ends = fold(form, form.roots[flow], {Op.VISIT: visit, Op.CHOICE: choice}, ends)
+    return found
 
 
 def _by_visits(flow: Flow, visits: Visits, thinks: bool) -> tuple[Visits, dict[str, Visits]]:

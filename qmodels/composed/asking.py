@@ -15,8 +15,8 @@ from qmodels.composed.couplings.siblings import as_batch
 from qmodels.composed.moments import NOTHING, Span, moments_of
 from qmodels.composed.parts import load_of, network_load, respond, respond_network
 from qmodels.composed.parts.bursty import LEAST_EXCESS
-from qmodels.composed.plan import Plan, Site
 from qmodels.composed.streams import Bursts, PacketAnswer, PacketStreams, PartAnswer, Response, Stream
+from qmodels.systems.composed.program_form import ProgramForm, Site
 from qmodels.systems.composed.system import System
 
 Others: TypeAlias = Mapping[tuple[str, str], float]
@@ -52,7 +52,7 @@ class Asking:
     """The parts of a system, asked with what the plan says; what was asked before is remembered."""
 
     system: System  # the system
-    plan: Plan  # its programs
+    form: ProgramForm  # its programs
     # Squared coefficient of variation of the times between issues of a site, and between packets of a leg as
     # a job sends them; 1 if it is not there.
     scvs: Mapping[Any, float] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class Asking:
         met = met or {}
         asked, places = self._asked(rates, rates if own is None else own, met)
         responses: dict[int, Response] = {}
-        intensity = dict.fromkeys((site.part for site in self.plan.sites), 0.0)
+        intensity = dict.fromkeys((site.part for site in self.form.sites), 0.0)
         doubts: list[str] = []
         streamed: dict[int, Stream] = {}
         for part, streams in asked.items():
@@ -97,9 +97,9 @@ class Asking:
             intensity |= _named(part, answer.intensity)
             doubts += answer.doubts
         if self.crowds:
-            responses = Released(self.system, rates, responses, intensity).all(self.plan)
-        legs, packet = tuple(NOTHING for _ in self.plan.legs), NOTHING
-        if self.plan.legs:
+            responses = Released(self.system, rates, responses, intensity).all(self.form)
+        legs, packet = tuple(NOTHING for _ in self.form.legs), NOTHING
+        if self.form.legs:
             sent = self._network(self._sent(rates, met))
             legs, packet = sent[:2]
             intensity |= _named(self.system.interconnect, sent[2].intensity)
@@ -119,7 +119,7 @@ class Asking:
         """Return the intensity of the fullest of each of some parts."""
         asked, _ = self._asked(rates, rates, met or {})
         found = {part: self._load(part, tuple(asked[part])) for part in parts if part in asked}
-        if self.plan.legs and self.system.interconnect in parts:
+        if self.form.legs and self.system.interconnect in parts:
             found[self.system.interconnect] = self._network_load(self._sent(rates, met or {}))
         return {part: found.get(part, 0.0) for part in parts}
 
@@ -143,7 +143,7 @@ class Asking:
         met : mapping of flow and part to float, optional
             As in `at`.
         """
-        looked = self.plan.parts(self.system.interconnect) if parts is None else parts
+        looked = self.form.parts(self.system.interconnect) if parts is None else parts
 
         def intensity(factor: float) -> dict[str, float]:
             grown = {name: r * factor if name in flows else r for name, r in rates.items()}
@@ -171,7 +171,7 @@ class Asking:
         """Return what each part is asked, and the numbers of the sites that ask."""
         asked: dict[str, list[Stream]] = {}
         places: dict[str, list[int]] = {}
-        for site in self.plan.sites:
+        for site in self.form.sites:
             chosen = own if site.own else rates
             begun = chosen[site.flow]
             if (site.flow, site.part) in met:
@@ -191,12 +191,12 @@ class Asking:
         """Return the load that each site brings to its part."""
         asked: dict[str, float] = {}
         requests = {}
-        for site in self.plan.sites:
+        for site in self.form.sites:
             requests[site.number] = rates[site.flow] * site.visits * moments_of(site.batch)[0]
             asked[site.part] = asked.get(site.part, 0.0) + requests[site.number]
         return {
             site.number: heard.intensity[site.part] * requests[site.number] / asked[site.part]
-            for site in self.plan.sites
+            for site in self.form.sites
             if asked[site.part] > 0
         }
 
@@ -244,7 +244,7 @@ class Asking:
             noc, routes = self.system.network, self._routes
             assert noc is not None
             answer, rate = respond_network(noc, packets), packets.rate
-            ends = np.cumsum([0, *(leg.shares.size for leg in self.plan.legs)])
+            ends = np.cumsum([0, *(leg.shares.size for leg in self.form.legs)])
             times = tuple(
                 _mixed(routes.share[a:b], answer, routes.kind[a:b])
                 for a, b in zip(ends, ends[1:], strict=False)
@@ -257,7 +257,7 @@ class Asking:
 
     def _network_load(self, rates: Mapping[str, float]) -> float:
         """Return the intensity of the fullest channel, or that at which packets come to a standstill."""
-        key = tuple(rates[leg.flow] for leg in self.plan.legs)
+        key = tuple(rates[leg.flow] for leg in self.form.legs)
         if ("network load", key) not in self.known:
             assert self.system.network is not None
             self.known["network load", key] = network_load(self.system.network, self._packets(rates))
@@ -265,7 +265,7 @@ class Asking:
 
     def _packets(self, rates: Mapping[str, float]) -> PacketStreams:
         """Return the packets of all legs by their kind."""
-        routes, legs = self._routes, self.plan.legs
+        routes, legs = self._routes, self.form.legs
         size = [leg.shares.size for leg in legs]
         each = np.repeat([max(rates[leg.flow], LEAST) * leg.packets for leg in legs], size) * routes.share
         rate = np.asarray(np.bincount(routes.kind, each), dtype=float)
@@ -282,8 +282,8 @@ class Asking:
     def _bursts(self, rates: Mapping[str, float], each: FloatArray, kinds: int) -> tuple[Bursts, ...]:
         """Return the packets of flows that come in bursts; ``each``: packets of the pairs of all legs."""
         found: dict[tuple[str, float, float], Bursts] = {}
-        ends = np.cumsum([0, *(leg.shares.size for leg in self.plan.legs)])
-        for k, leg in enumerate(self.plan.legs):
+        ends = np.cumsum([0, *(leg.shares.size for leg in self.form.legs)])
+        for k, leg in enumerate(self.form.legs):
             # A part on the way lets out no more than it serves.
             busy = rates[leg.flow] * self.scvs.get(("slowest", k), 0.0)
             peak = min(self.peaks.get(leg.flow, 1.0), 1 / busy if busy > 0 else np.inf)
@@ -307,7 +307,7 @@ class Asking:
     @cached_property
     def _routes(self) -> _Routes:
         """The packets of all legs one after the other; their source, target and size say their kind."""
-        noc, legs = self.system.network, self.plan.legs
+        noc, legs = self.system.network, self.form.legs
         assert noc is not None
         flits = np.repeat([int(noc.flits(leg.bytes)) for leg in legs], [leg.shares.size for leg in legs])
         sources, targets = (

@@ -12,12 +12,10 @@ import numpy as np
 from qmodels.composed.asking import Asking
 from qmodels.composed.fixed_point.state import State
 from qmodels.composed.fixed_point.walks import NO_POOLS, walk
-from qmodels.composed.plan import Plan, Site
-from qmodels.composed.planning import plan_of
-from qmodels.composed.streams import LookupShares
 from qmodels.markov.processes.phase_type_fit import ph_from_moments
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
+from qmodels.systems.composed.program_form import LookupShares, ProgramForm, Site, lower
 from qmodels.systems.composed.steps import Acquire, Release, Step, all_steps
 from qmodels.systems.composed.system import System
 from qmodels.systems.spec.named import Named
@@ -41,7 +39,7 @@ class Places:
     doubts: tuple[str, ...] = ()  # what speaks against it
 
 
-def by_place(system: System, plan: Plan, shares: Mapping[str, LookupShares]) -> Places:
+def by_place(system: System, form: ProgramForm, shares: Mapping[str, LookupShares]) -> Places:
     """Return a system with a flow and a pool for each kind of place at which tokens are taken.
 
     A job uses the pool at its own place: the jobs of a place are a flow of their own, for
@@ -55,14 +53,14 @@ def by_place(system: System, plan: Plan, shares: Mapping[str, LookupShares]) -> 
     ]
     apart, doubts = [], []
     for pool in pools:
-        takes = [take for take in plan.takes if take.part == pool]
+        takes = [take for take in form.takes if take.part == pool]
         if all(_at_home(system, take) for take in takes):
             apart.append(pool)
         elif any(take.sources[[*system.place[pool]]].any() for take in takes):
             doubts.append(UNLIKE.format(pool))
     if not apart:
         return Places(system=system, doubts=tuple(doubts))
-    flows = [system.flow(name) for name in dict.fromkeys(t.flow for t in plan.takes if t.part in apart)]
+    flows = [system.flow(name) for name in dict.fromkeys(t.flow for t in form.takes if t.part in apart)]
     kinds = _kinds(system, shares, flows, apart)
     if len(kinds) > 1 and any(flow.window for flow in flows):
         used = {node for kind in kinds for node in kind}
@@ -115,8 +113,8 @@ def _far(system: System, shares: Mapping[str, LookupShares], flows: list[Flow], 
     alone = replace(
         system, flows=tuple(replace(f, at=(node,)) if f.name in names else f for f in system.flows)
     )
-    plan = plan_of(alone, shares)
-    state = State(alone, plan, Asking(alone, plan))
+    form = lower(alone, shares)
+    state = State(alone, form, Asking(alone, form))
     heard = state.asking.at({flow.name: 0.0 for flow in alone.flows})
     state.rates = {flow.name: 0.0 for flow in alone.flows}
     return sum(walk(state, state.system.flow(n), heard, NO_POOLS)[0].span.mean for n in sorted(names))

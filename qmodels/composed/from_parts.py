@@ -15,10 +15,9 @@ from qmodels.composed.fixed_point.settling import settle
 from qmodels.composed.fixed_point.state import State
 from qmodels.composed.fixed_point.walks import Met
 from qmodels.composed.moments import Span, moments_of
-from qmodels.composed.nesting import sites_inside
-from qmodels.composed.planning import window_of
 from qmodels.composed.times import Passage
 from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.program_form import window_of
 
 MODEL = "system of parts (decomposition)"
 WINDOW = "window"
@@ -84,8 +83,8 @@ def flow_figures(state: State, flow: Flow, passage: Passage, pools: Mapping[str,
 def _carried(state: State, flow: Flow, pools: Mapping[str, Pool]) -> float:
     """Return the rate of a flow that gets through, if all that come to a full part share it."""
     loads = state.asking.at(state.rates).intensity
-    asked = {site.part for site in state.plan.sites if site.flow == flow.name and site.visits > 0}
-    if any(leg.flow == flow.name for leg in state.plan.legs):
+    asked = {site.part for site in state.form.sites if site.flow == flow.name and site.visits > 0}
+    if any(leg.flow == flow.name for leg in state.form.legs):
         asked.add(state.system.interconnect)
     most = max((loads[part] for part in asked), default=0.0)
     rate = state.rates[flow.name] / max(most, 1.0)
@@ -97,12 +96,10 @@ def _carried(state: State, flow: Flow, pools: Mapping[str, Pool]) -> float:
 
 def _visits(state: State, heards: Mapping[str, Heard], met: Met) -> dict[str, float]:
     """Return the mean time of a request to each part, and of a packet."""
-    inside = {
-        number: heard for pool, heard in met.within.items() for number in sites_inside(state.plan, pool)
-    }
+    inside = {site.number: heard for pool, heard in met.within.items() for site in state.sites_inside(pool)}
     time: dict[str, float] = {}
     count: dict[str, float] = {}
-    for site in state.plan.sites:
+    for site in state.form.sites:
         answer = inside.get(site.number, heards[site.flow]).responses.get(site.number)
         rate = state.rates[site.flow] * site.visits
         if not _counts_blocks(site.step):
@@ -115,7 +112,7 @@ def _visits(state: State, heards: Mapping[str, Heard], met: Met) -> dict[str, fl
             part, taken = state.names.get(name, name), max(pool.taken, LEAST)
             time[part] = time.get(part, 0.0) + taken * pool.wait.mean
             count[part] = count.get(part, 0.0) + taken
-    if state.plan.legs:
+    if state.form.legs:
         time[state.system.interconnect] = state.asking.at(state.rates, met=state.among()).packet.mean
         count[state.system.interconnect] = 1.0
     return {part: time[part] / count[part] for part in time}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from qmodels.composed.asking import Heard
-from qmodels.composed.bursts import some_copies
 from qmodels.composed.moments import (
     NOTHING,
     Span,
@@ -19,19 +18,6 @@ from qmodels.composed.moments import (
     moments_of,
     one_of,
     so_many,
-)
-from qmodels.composed.plan import (
-    Ask,
-    Choice,
-    Copies,
-    Delay,
-    Give,
-    Node,
-    Rounds,
-    Series,
-    Take,
-    Together,
-    Travel,
 )
 from qmodels.composed.stalls import after_another
 from qmodels.composed.streams import Response
@@ -46,6 +32,20 @@ from qmodels.composed.times import (
     some_of,
     weighted,
 )
+from qmodels.systems.composed.batch_laws import thinned_law
+from qmodels.systems.composed.program_form import (
+    Alternatives,
+    Branches,
+    Count,
+    Delay,
+    Op,
+    ProgramForm,
+    Run,
+    Site,
+    Travel,
+    fold,
+)
+from qmodels.systems.composed.steps import Release
 
 
 @dataclass(eq=False)
@@ -93,12 +93,14 @@ class Surroundings:
 
 
 class Walk:
-    """One walk through a plan.
+    """Latency of programs.
 
     Parameters
     ----------
+    form : ProgramForm
+        The programs.
     around : Surroundings
-        What it needs to know.
+        What they meet.
 
     Attributes
     ----------
@@ -106,25 +108,24 @@ class Walk:
         By pool.
     """
 
-    def __init__(self, around: Surroundings) -> None:
-        self.around = around
+    def __init__(self, form: ProgramForm, around: Surroundings) -> None:
+        self.form, self.around = form, around
         self.held: dict[str, Held] = {}
-
-    def through(self, node: Node) -> Passage:
-        """Return what a program takes."""
-        return self._walk(node, 1.0, {})
-
-    def _walk(self, node: Node, weight: float, holds: dict[str, int]) -> Passage:
-        kinds: dict[type[Any], Callable[[Any, float, dict[str, int]], Passage]] = {
-            Ask: self._ask, Travel: self._travel, Delay: self._delay, Take: self._take, Give: self._give,
-            Series: self._series, Choice: self._choice, Together: self._together, Copies: self._copies,
-            Rounds: self._rounds,
+        self._rules = {
+            Op.VISIT: self._visit, Op.TRAVEL: self._travel, Op.HOLD: self._delay, Op.TAKE: self._take,
+            Op.GIVE: self._give, Op.MARK: self._nothing, Op.MOVE: self._nothing, Op.SERIES: self._series,
+            Op.CHOICE: self._choice, Op.PARALLEL: self._parallel, Op.COPIES: self._copies,
+            Op.REPEAT: self._repeat,
         }  # fmt: skip
-        return kinds[type(node)](node, weight, holds)
 
-    def _spent(self, passage: Passage, weight: float, holds: dict[str, int]) -> Passage:
-        for pool, tokens in holds.items():
-            self.held.setdefault(pool, Held()).add(passage.span, passage.by_part, weight * tokens)
+    def through(self, node: int, job: Job | None = None) -> Passage:
+        """Return what a program takes."""
+        found: Passage = fold(self.form, node, self._rules, job or Job(1.0, {}))
+        return found
+
+    def _spent(self, passage: Passage, job: Job) -> Passage:
+        for pool, tokens in job.holds.items():
+            self.held.setdefault(pool, Held()).add(passage.span, passage.by_part, job.weight * tokens)
         return passage
 
     def _heard(self, holds: dict[str, int]) -> Heard:
@@ -134,8 +135,11 @@ class Walk:
                 return self.around.within[pool]
         return self.around.heard
 
-    def _ask(self, node: Ask, weight: float, holds: dict[str, int]) -> Passage:
-        site, heard = node.site, self._heard(holds)
+    def _nothing(self, step: Any, job: Job) -> Passage:
+        return Passage(span=NOTHING)
+
+    def _visit(self, site: Site, job: Job) -> Passage:
+        heard = self._heard(job.holds)
         answer = heard.responses.get(site.number)
         if answer is None:
             return Passage(span=NOTHING)
@@ -144,159 +148,172 @@ class Walk:
             # What is waited for others that began together, they wait alike.
             at = Span(answer.mean, answer.variance / self.around.together.get(site.number, 1.0))
         way = NOTHING
-        legs = [heard.legs[leg] for leg in (node.there, node.back) if leg is not None]
+        legs = [heard.legs[leg] for leg in (site.there, site.back) if leg is not None]
         if legs:
             way = sum(legs, NOTHING)
             if site.batch.size > 2 and way.finite and np.isfinite(answer.last_mean):
-                way = Span(max(way.mean, self._in_a_row(node, answer, way)), way.variance)
+                way = Span(max(way.mean, self._in_a_row(site, answer, way)), way.variance)
         parts = {site.part: at.mean}
         if legs:
             parts[self.around.network] = way.mean
         busy = self.around.own.get(site.number, 0.0)
-        return self._spent(Passage(span=at + way, parts=parts, busy=busy, stall=answer.stall), weight, holds)
+        return self._spent(Passage(span=at + way, parts=parts, busy=busy, stall=answer.stall), job)
 
-    def _in_a_row(self, node: Ask, answer: Response, way: Span) -> float:
+    def _in_a_row(self, site: Site, answer: Response, way: Span) -> float:
         """Return what the way adds to the last request of a batch, which pass the job's own place in a row.
 
         The last is there when the part is done with it, but not before all have passed after the first.
         """
-        rows = [self.around.rows[leg] for leg in (node.there, node.back) if leg is not None]
+        rows = [self.around.rows[leg] for leg in (site.there, site.back) if leg is not None]
         alone = way.mean - sum((together - 1) / 2 * each for each, together in rows)
         first = max(2 * answer.mean - answer.last_mean, 0.0)
-        passing = (moments_of(node.site.batch)[0] - 1) * max((each for each, _ in rows), default=0.0)
+        passing = (moments_of(site.batch)[0] - 1) * max((each for each, _ in rows), default=0.0)
         return max(alone, 0.0) + max(first + passing - answer.last_mean, 0.0)
 
-    def _travel(self, node: Travel, weight: float, holds: dict[str, int]) -> Passage:
-        span = self._heard(holds).legs[node.leg]
-        return self._spent(Passage(span=span, parts={self.around.network: span.mean}), weight, holds)
+    def _travel(self, packet: Travel, job: Job) -> Passage:
+        if packet.leg is None:
+            return Passage(span=NOTHING)
+        span = self._heard(job.holds).legs[packet.leg]
+        return self._spent(Passage(span=span, parts={self.around.network: span.mean}), job)
 
-    def _delay(self, node: Delay, weight: float, holds: dict[str, int]) -> Passage:
-        span = Span(node.mean, node.variance)
-        if node.counted:
-            return self._spent(Passage(span=span, parts={DELAYED: span.mean}), weight, holds)
-        return self._spent(Passage(span=span, uncounted=span, spent={DELAYED: span.mean}), weight, holds)
+    def _delay(self, delay: Delay, job: Job) -> Passage:
+        span = Span(delay.mean, delay.variance)
+        if delay.counted:
+            return self._spent(Passage(span=span, parts={DELAYED: span.mean}), job)
+        return self._spent(Passage(span=span, uncounted=span, spent={DELAYED: span.mean}), job)
 
-    def _take(self, node: Take, weight: float, holds: dict[str, int]) -> Passage:
-        wait = self.around.waits.get(node.site.number, NOTHING)
-        passage = self._spent(Passage(span=wait, parts={node.site.part: wait.mean}), weight, holds)
-        holds[node.site.part] = holds.get(node.site.part, 0) + node.tokens
-        self.held.setdefault(node.site.part, Held())
-        turning = self.around.turning.get(node.site.number)
+    def _take(self, take: Site, job: Job) -> Passage:
+        wait = self.around.waits.get(take.number, NOTHING)
+        passage = self._spent(Passage(span=wait, parts={take.part: wait.mean}), job)
+        job.holds[take.part] = job.holds.get(take.part, 0) + take.step.tokens
+        self.held.setdefault(take.part, Held())
+        turning = self.around.turning.get(take.number)
         if turning is None:
             return passage
-        turned = Passage(span=turning, parts={node.site.part: turning.mean})
-        return in_series([passage, self._spent(turned, weight, holds)])
+        turned = Passage(span=turning, parts={take.part: turning.mean})
+        return in_series([passage, self._spent(turned, job)])
 
-    def _give(self, node: Give, weight: float, holds: dict[str, int]) -> Passage:
-        left = holds.pop(node.pool, 0) - node.tokens
+    def _give(self, step: Release, job: Job) -> Passage:
+        left = job.holds.pop(step.part, 0) - step.tokens
         if left > 0:
-            holds[node.pool] = left
+            job.holds[step.part] = left
         return Passage(span=NOTHING)
 
-    def _series(self, node: Series, weight: float, holds: dict[str, int]) -> Passage:
-        return in_series([self._walk(inside, weight, holds) for inside in node.nodes])
+    def _series(self, row: None, nodes: tuple[int, ...], run: Run, job: Job) -> Passage:
+        return in_series([run(node, job) for node in nodes])
 
-    def _choice(self, node: Choice, weight: float, holds: dict[str, int]) -> Passage:
-        before, passages = dict(holds), []
-        for share, inside in zip(node.shares, node.nodes, strict=True):
+    def _choice(self, choice: Alternatives, nodes: tuple[int, ...], run: Run, job: Job) -> Passage:
+        before, passages = dict(job.holds), []
+        for share, node in zip(choice.shares, nodes, strict=True):
             after = dict(before)
-            passages.append(self._walk(inside, weight * share, after))
-            holds.clear()
-            holds.update(after)
-        found = mixed(node.shares, passages)
+            passages.append(run(node, Job(job.weight * share, after)))
+            job.holds.clear()
+            job.holds.update(after)
+        found = mixed(choice.shares, passages)
         # Tokens that are held all the while are held for different times by choice.
-        within = sum(p * one.span.variance for p, one in zip(node.shares, passages, strict=True))
-        for pool in before.keys() & holds.keys():
+        within = sum(p * one.span.variance for p, one in zip(choice.shares, passages, strict=True))
+        for pool in before.keys() & job.holds.keys():
             between = max(found.span.variance - within, 0.0) if found.span.finite else 0.0
-            self.held.setdefault(pool, Held()).vary(weight * before[pool] * between, found.by_part)
+            self.held.setdefault(pool, Held()).vary(job.weight * before[pool] * between, found.by_part)
         return found
 
-    def _rounds(self, node: Rounds, weight: float, holds: dict[str, int]) -> Passage:
-        mean, _ = moments_of(node.law)
-        once = self._walk(node.node, weight * mean, holds)
+    def _repeat(self, rounds: Count, nodes: tuple[int, ...], run: Run, job: Job) -> Passage:
+        mean, _ = moments_of(rounds.law)
+        once = run(nodes[0], Job(job.weight * mean, job.holds))
         return Passage(
-            span=so_many(node.law, once.span),
-            uncounted=so_many(node.law, once.uncounted),
+            span=so_many(rounds.law, once.span),
+            uncounted=so_many(rounds.law, once.uncounted),
             parts=weighted([(mean, once.parts)]),
             busy=once.busy,
             stall=after_another([once.stall], mean),
             spent=weighted([(mean, once.by_part)]),
         )
 
-    def _together(self, node: Together, weight: float, holds: dict[str, int]) -> Passage:
-        branches = [self._branch(inside, weight, holds) for inside in node.nodes]
+    def _parallel(self, row: Branches, nodes: tuple[int, ...], run: Run, job: Job) -> Passage:
+        branches = [self._branch(node, job) for node in nodes]
         last = last_of([b.span for b in branches])
-        return self._joined(last, branches, len(branches), weight, holds)
+        return self._joined(last, branches, len(branches), job)
 
-    def _copies(self, node: Copies, weight: float, holds: dict[str, int]) -> Passage:
-        mean, _ = moments_of(node.law)
-        one = self._branch(node.node, weight * mean, holds)
-        last = self._staggered(node, holds)
+    def _copies(self, count: Count, nodes: tuple[int, ...], run: Run, job: Job) -> Passage:
+        mean, _ = moments_of(count.law)
+        one = self._branch(nodes[0], Job(job.weight * mean, job.holds))
+        last = self._staggered(count, nodes[0], job.holds)
         if last is None:
-            share = 1.0 - float(node.law[0])
-            last = one_of([share, 1.0 - share], [last_of_law(some_of(node.law), one.span), NOTHING])
-        return self._joined(last, [one], max(mean, 1.0), weight, holds)
+            share = 1.0 - float(count.law[0])
+            last = one_of([share, 1.0 - share], [last_of_law(some_of(count.law), one.span), NOTHING])
+        return self._joined(last, [one], max(mean, 1.0), job)
 
-    def _staggered(self, node: Copies, holds: dict[str, int]) -> Span | None:
-        """Return when the last of copies is done that ask a part first, all at once; None if they do not.
+    def _staggered(self, count: Count, node: int, holds: dict[str, int]) -> Span | None:
+        """Return when the last of copies is done that visit a part first, all at once; None if they do not.
 
         They share the wait there and leave it one after the other.
         """
-        asked, asking = _first(node)
-        if asked is None:
+        site, asking = first_visit(self.form, node, moments_of(count.law)[0])
+        if site is None or asking <= 0:
             return None
-        aside = Walk(self.around)
-        first = aside._walk(asked, 1.0, dict(holds)).span
+        aside = Walk(self.form, self.around)
+        first = aside._visit(site, Job(1.0, dict(holds))).span
         if not first.finite:
             return first
-        answer = self._heard(holds).responses[asked.site.number]
-        count, variance = moments_of(some_of(asked.site.batch))
-        apart = 2 * max(answer.last_mean - answer.mean, 0.0) / max(count - variance / count - 1, 1e-9)
+        answer = self._heard(holds).responses[site.number]
+        number, variance = moments_of(some_of(site.batch))
+        apart = 2 * max(answer.last_mean - answer.mean, 0.0) / max(number - variance / number - 1, 1e-9)
         # Where they are served at once the last is later by chance, not by its place in a row.
         apart = min(apart, answer.mean)
-        row = aside._behind(node, apart, moments_of(asked.site.batch)[0] / asking, holds)
+        row = aside._behind(node, count, apart, moments_of(site.batch)[0] / asking, holds)
         # What is shared is the time until the first of them has left.
-        shared = first.mean - (count - 1) * apart
+        shared = first.mean - (number - 1) * apart
         last = Span(max(shared, 0.0) + row.last.mean, first.variance + row.last.variance)
         return one_of([row.share, 1.0 - row.share], [last, row.others])
 
-    def _behind(self, node: Node, apart: float, each_asks: float, holds: dict[str, int]) -> _Row:
-        """Return what happens after the first of a row has left the part that it asks."""
-        match node:
-            case Series():
-                row = self._behind(node.nodes[0], apart, each_asks, holds)
-                rest = sum((self._walk(n, 1.0, dict(holds)).span for n in node.nodes[1:]), NOTHING)
-                return replace(row, last=row.last + rest, others=row.others + rest)
-            case Choice():
-                share, inside = _only(node)
-                row = self._behind(inside, apart, each_asks, holds)
-                # Those that do not go there have nothing to do in its stead.
-                return replace(row, share=share * row.share, others=NOTHING)
-            case Copies():
-                each = self._behind(node.node, apart, each_asks, holds)
-                law = some_copies(node.law, each.share)
-                some = some_of(law)
-                rows = {
-                    n: last_of_row(n, apart * each.asks, each.last) for n in np.flatnonzero(some).tolist()
-                }
-                last = one_of([float(some[n]) for n in rows], list(rows.values()))
-                asks, share = each.asks * moments_of(some)[0], 1.0 - float(law[0])
-                return _Row(last=last, asks=asks, share=share, others=last_of_law(node.law, each.others))
-        return _Row(last=Span((each_asks - 1) * apart, 0.0), asks=each_asks)
+    def _behind(self, node: int, count: Count, apart: float, each_asks: float, holds: dict[str, int]) -> _Row:
+        """Return what happens after the first of a row has left the part that it visits."""
 
-    def _branch(self, node: Node, weight: float, holds: dict[str, int]) -> Passage:
+        def leaf(row: Any, state: None) -> _Row:
+            return _Row(last=Span((each_asks - 1) * apart, 0.0), asks=each_asks)
+
+        def inner(row: Any, nodes: tuple[int, ...], run: Run, state: None) -> _Row:
+            return leaf(row, None)
+
+        def series(row: None, nodes: tuple[int, ...], run: Run, state: None) -> _Row:
+            first = run(nodes[0], None)
+            rest = sum((self.through(n, Job(1.0, dict(holds))).span for n in nodes[1:]), NOTHING)
+            return replace(first, last=first.last + rest, others=first.others + rest)
+
+        def choice(choice: Alternatives, nodes: tuple[int, ...], run: Run, state: None) -> _Row:
+            only = _only(self.form, choice, nodes)
+            if only is None:
+                return leaf(None, None)
+            row = run(only[1], None)
+            # Those that do not go there have nothing to do in its stead.
+            return replace(row, share=only[0] * row.share, others=NOTHING)
+
+        def copies(count: Count, nodes: tuple[int, ...], run: Run, state: None) -> _Row:
+            each = run(nodes[0], None)
+            law = thinned_law(count.law, each.share)
+            some = some_of(law)
+            rows = {n: last_of_row(n, apart * each.asks, each.last) for n in np.flatnonzero(some).tolist()}
+            last = one_of([float(some[n]) for n in rows], list(rows.values()))
+            asks, share = each.asks * moments_of(some)[0], 1.0 - float(law[0])
+            return _Row(last=last, asks=asks, share=share, others=last_of_law(count.law, each.others))
+
+        rules = {op: leaf for op in Op} | {
+            Op.PARALLEL: inner, Op.REPEAT: inner, Op.SERIES: series, Op.CHOICE: choice, Op.COPIES: copies
+        }  # fmt: skip
+        return copies(count, (node,), lambda node, state: fold(self.form, node, rules, state), None)
+
+    def _branch(self, node: int, job: Job) -> Passage:
         """Return what one branch takes; what its job holds it holds until the last is done."""
-        if not holds:
-            return self._walk(node, weight, {})
-        aside = Walk(replace(self.around, heard=self._heard(holds)))
-        passage = aside._walk(node, weight, {})
+        alone = Job(job.weight, {})
+        if not job.holds:
+            return self.through(node, alone)
+        aside = Walk(self.form, replace(self.around, heard=self._heard(job.holds)))
+        passage = aside.through(node, alone)
         for pool, held in aside.held.items():
             self.held.setdefault(pool, Held()).add(held.span, held.parts, 1.0)
         return passage
 
-    def _joined(
-        self, last: Span, branches: list[Passage], count: float, weight: float, holds: dict[str, int]
-    ) -> Passage:
+    def _joined(self, last: Span, branches: list[Passage], count: float, job: Job) -> Passage:
         """Return the time until branches have joined, less than that of independent ones."""
         longest = max(b.span.mean for b in branches)
         load = max(b.busy for b in branches)
@@ -314,7 +331,15 @@ class Walk:
             stall=max((b.stall for b in branches), key=lambda stall: stall.probability),
             spent=apart_by_part(last.mean, [b.by_part for b in branches]),
         )
-        return self._spent(passage, weight, holds)
+        return self._spent(passage, job)
+
+
+@dataclass(frozen=True)
+class Job:
+    """Position of a job in its program: how often it comes there, and what it holds of pools, changed."""
+
+    weight: float
+    holds: dict[str, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -331,28 +356,38 @@ class _Row:
     others: Span = NOTHING
 
 
-def _first(node: Node) -> tuple[Ask | None, float]:
-    """Return what a program asks first, None if it does something else, and how many copies of it do."""
-    copies = 1.0
-    while isinstance(node, Series | Copies | Choice):
-        if isinstance(node, Copies):
-            copies *= moments_of(node.law)[0]
-            node = node.node
-        elif isinstance(node, Choice):
-            share, node = _only(node)
-            copies *= share
-        elif node.nodes:
-            node = node.nodes[0]
-        else:
-            return None, copies
-    return (node if isinstance(node, Ask) and copies > 0 else None), copies
+def first_visit(form: ProgramForm, node: int, copies: float) -> tuple[Site | None, float]:
+    """Return what code visits first, None if it does something else, and how many copies of it do."""
+
+    def visit(site: Site, copies: float) -> tuple[Site | None, float]:
+        return site, copies
+
+    def other(row: Any, copies: float) -> tuple[Site | None, float]:
+        return None, copies
+
+    def inner(row: Any, nodes: tuple[int, ...], run: Run, copies: float) -> tuple[Site | None, float]:
+        return None, copies
+
+    def series(row: None, nodes: tuple[int, ...], run: Run, copies: float) -> Any:
+        return run(nodes[0], copies) if nodes else (None, copies)
+
+    def choice(choice: Alternatives, nodes: tuple[int, ...], run: Run, copies: float) -> Any:
+        only = _only(form, choice, nodes)
+        return (None, copies) if only is None else run(only[1], copies * only[0])
+
+    def several(count: Count, nodes: tuple[int, ...], run: Run, copies: float) -> Any:
+        return run(nodes[0], copies * moments_of(count.law)[0])
+
+    rules = {op: other for op in Op} | {
+        Op.VISIT: visit, Op.PARALLEL: inner, Op.REPEAT: inner, Op.SERIES: series, Op.CHOICE: choice,
+        Op.COPIES: several,
+    }  # fmt: skip
+    found: tuple[Site | None, float] = fold(form, node, rules, copies)
+    return found
 
 
-def _only(node: Choice) -> tuple[float, Node]:
-    """Return the one choice that does something, with its share; nothing to do if there are several."""
-    some = [
-        (share, inside)
-        for share, inside in zip(node.shares, node.nodes, strict=True)
-        if not (isinstance(inside, Series) and not inside.nodes)
-    ]
-    return some[0] if len(some) == 1 else (1.0, Series(()))
+def _only(form: ProgramForm, choice: Alternatives, nodes: tuple[int, ...]) -> tuple[float, int] | None:
+    """Return the one alternative that does something, with its share; None if there are several."""
+    pairs = zip(choice.shares, nodes, strict=True)
+    some = [(share, node) for share, node in pairs if not form.nothing(node)]
+    return some[0] if len(some) == 1 else None

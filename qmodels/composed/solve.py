@@ -19,9 +19,9 @@ from qmodels.composed.fixed_point.state import State
 from qmodels.composed.from_network import network_figures
 from qmodels.composed.from_parts import parts_figures
 from qmodels.composed.parts import lookup_shares
-from qmodels.composed.planning import plan_of
 from qmodels.evidence.error_map import NUMBERS, MeasuredError
 from qmodels.systems.cache.spec import CacheSystem
+from qmodels.systems.composed.program_form import lower
 from qmodels.systems.composed.steps import Allocate, Free, all_steps, step_name
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram import Dram
@@ -101,13 +101,13 @@ def _solve_point(system: System) -> Answer:
     shares = {
         name: lookup_shares(part) for name, part in system.parts.items() if isinstance(part, CacheSystem)
     }
-    plan = plan_of(system, shares)
-    circles = circle_doubts(system, plan)
-    places = by_place(system, plan, shares)
+    form = lower(system, shares)
+    circles = circle_doubts(system, form)
+    places = by_place(system, form, shares)
     if places.system is not system:
-        plan = plan_of(places.system, shares)
-    state = State(places.system, plan, Asking(places.system, plan), names=places.names)
-    solved = solved_as_network(places.system, plan)
+        form = lower(places.system, shares)
+    state = State(places.system, form, Asking(places.system, form), names=places.names)
+    solved = solved_as_network(places.system, form)
     figures = parts_figures(state) if solved is None else network_figures(state, solved)
     for name, found in shares.items():
         figures.metrics[f"hit_ratio[{name}]"] = found.private + found.hit

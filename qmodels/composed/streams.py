@@ -86,18 +86,6 @@ class PartAnswer:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LookupShares:
-    """Where independent look-ups find their line."""
-
-    # private, hit, miss: shares found in a private level, in the shared level, and nowhere.
-    private: float
-    hit: float
-    miss: float
-    slices: FloatArray  # share of the look-ups that get past the private levels by the slice they go to
-    levels: tuple[float, ...]  # shares found in each private level
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class PacketStreams:
     """Packets from nodes of the interconnect to others: an entry of each array is a stream."""
 

@@ -10,7 +10,7 @@ from typing import Any
 from scipy.special import erfc
 
 from qmodels.composed.asking import Heard
-from qmodels.composed.plan import Ask, Choice, Copies, Node, Rounds, Series, Take, Together, Travel
+from qmodels.systems.composed.program_form import Alternatives, Op, ProgramForm, Run, Site, Travel, fold
 
 FULL = 1 - 1e-6
 """Load above which a part remembers for so long that more makes no difference."""
@@ -73,51 +73,50 @@ class Variability:
     raised: Mapping[int, float]
     found: dict[Any, float] = field(default_factory=dict)
 
-    def find(self, node: Node, scv: float, *, closed: bool) -> dict[Any, float]:
+    def find(self, form: ProgramForm, node: int, scv: float, *, closed: bool) -> dict[Any, float]:
         """Return ``found`` for a program whose jobs begin with such times between them."""
-        self._walk(node, Passing(scv, None if closed else scv))
+        rules = {
+            Op.VISIT: self._ask, Op.TRAVEL: self._travel, Op.TAKE: self._take, Op.CHOICE: self._choice,
+            Op.PARALLEL: self._parallel,
+        }  # fmt: skip
+        fold(form, node, rules, Passing(scv, None if closed else scv))
         return self.found
 
-    def _walk(self, node: Any, stream: Passing) -> Passing:
-        match node:
-            case Ask():
-                return self._ask(node, stream)
-            case Travel():
-                self._send(node.leg, stream)
-            case Take():
-                self.found[-1 - node.site.number] = stream.scv
-            case Series():
-                for inside in node.nodes:
-                    stream = self._walk(inside, stream)
-            case Choice():
-                change, memory = 0.0, stream.memory
-                for share, inside in zip(node.shares, node.nodes, strict=True):
-                    split = stream.split(share)
-                    after = self._walk(inside, split)
-                    change += share * (after.scv - split.scv)
-                    memory = max(memory, after.memory)
-                return replace(stream, scv=stream.scv + change, memory=memory)
-            case Together():
-                ends = [self._walk(inside, stream) for inside in node.nodes]
-                scv = sum(end.scv for end in ends) / len(ends)
-                return replace(stream, scv=scv, memory=max(end.memory for end in ends))
-            case Copies() | Rounds():
-                return self._walk(node.node, stream)
+    def _travel(self, packet: Travel, stream: Passing) -> Passing:
+        self._send(packet.leg, stream)
         return stream
 
-    def _ask(self, node: Ask, stream: Passing) -> Passing:
-        number = node.site.number
-        self._send(node.there, stream)
-        load = min(self.heard.intensity.get(node.site.part, 0.0), FULL)
-        each = self._each(node.site.part, load)
+    def _take(self, take: Site, stream: Passing) -> Passing:
+        self.found[-1 - take.number] = stream.scv
+        return stream
+
+    def _choice(self, choice: Alternatives, nodes: tuple[int, ...], run: Run, stream: Passing) -> Passing:
+        change, memory = 0.0, stream.memory
+        for share, node in zip(choice.shares, nodes, strict=True):
+            split = stream.split(share)
+            after = run(node, split)
+            change += share * (after.scv - split.scv)
+            memory = max(memory, after.memory)
+        return replace(stream, scv=stream.scv + change, memory=memory)
+
+    def _parallel(self, row: Any, nodes: tuple[int, ...], run: Run, stream: Passing) -> Passing:
+        ends = [run(node, stream) for node in nodes]
+        scv = sum(end.scv for end in ends) / len(ends)
+        return replace(stream, scv=scv, memory=max(end.memory for end in ends))
+
+    def _ask(self, site: Site, stream: Passing) -> Passing:
+        number = site.number
+        self._send(site.there, stream)
+        load = min(self.heard.intensity.get(site.part, 0.0), FULL)
+        each = self._each(site.part, load)
         self.found[number] = max(stream.seen(load**2 * each / (1 - load) ** 2), 0.0)
         if number not in self.heard.responses:
-            self._send(node.back, stream)
+            self._send(site.back, stream)
             return stream
         scv = self.heard.responses[number].departure_scv / self.raised.get(number, 1.0)
         memory, slowest = max(stream.memory, each / (1 - load) ** 2), max(stream.slowest, each)
         stream = replace(stream, scv=scv, memory=memory, slowest=slowest)
-        self._send(node.back, stream)
+        self._send(site.back, stream)
         return stream
 
     def _send(self, leg: int | None, stream: Passing) -> None:

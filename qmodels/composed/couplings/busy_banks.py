@@ -10,12 +10,14 @@ from qmodels.checks import FloatArray
 from qmodels.composed.asking import Heard
 from qmodels.composed.moments import moments_of
 from qmodels.composed.parts import trial_law
-from qmodels.composed.plan import Plan
+from qmodels.systems.composed.program_form import ProgramForm
 from qmodels.systems.composed.steps import Allocate, Read, Write
 from qmodels.systems.composed.system import System
 
 
-def trials_of(system: System, plan: Plan, rates: Mapping[str, float], heard: Heard) -> dict[int, FloatArray]:
+def trials_of(
+    system: System, form: ProgramForm, rates: Mapping[str, float], heard: Heard
+) -> dict[int, FloatArray]:
     """Return for each allocation how many blocks are rejected before one is taken.
 
     ``rates``: jobs of each flow that begin [1/ns]; ``heard``: what its parts answer.
@@ -25,30 +27,30 @@ def trials_of(system: System, plan: Plan, rates: Mapping[str, float], heard: Hea
     likely to be busy. Rows that stay open are left out, and so is what the choice spares the memory.
     """
     found = {}
-    for site in plan.sites:
+    for site in form.sites:
         if isinstance(site.step, Allocate):
-            memory = _memory(plan, site.flow)
+            memory = _memory(form, site.flow)
             if memory is not None:
-                busy = 1.0 - float(np.exp(-_accesses_a_bank(system, plan, rates, heard, memory)))
+                busy = 1.0 - float(np.exp(-_accesses_a_bank(system, form, rates, heard, memory)))
                 found[site.number] = trial_law(system.parts[site.part], busy=busy)
     return found
 
 
-def _memory(plan: Plan, flow: str) -> str | None:
+def _memory(form: ProgramForm, flow: str) -> str | None:
     """Return the memory that a flow accesses with allocated addresses."""
-    for site in plan.sites:
+    for site in form.sites:
         if site.flow == flow and isinstance(site.step, Read | Write) and site.step.addresses == "allocated":
             return site.part
     return None
 
 
 def _accesses_a_bank(
-    system: System, plan: Plan, rates: Mapping[str, float], heard: Heard, memory: str
+    system: System, form: ProgramForm, rates: Mapping[str, float], heard: Heard, memory: str
 ) -> float:
     geometry = system.parts[memory].geometry
     banks = float(geometry.channels * geometry.channel_banks)
     under_way = 0.0
-    for site in plan.sites:
+    for site in form.sites:
         answer = heard.responses.get(site.number)
         if site.part == memory and answer is not None and np.isfinite(answer.mean):
             under_way += rates[site.flow] * site.visits * moments_of(site.batch)[0] * answer.mean

@@ -33,14 +33,14 @@ def saturation_factor(state: State) -> float:
     rates = {flow.name: float(flow.mean_rate) for flow in opened}
     if not rates:
         return INF
-    system, plan = state.system, state.plan
+    system, form = state.system, state.form
     varies = any(isinstance(part, FreeList) for part in system.parts.values())
-    found = _limit(State(system, plan, Asking(system, plan)), rates)
-    if not varies and not any(take.flow in rates for take in plan.takes):
+    found = _limit(State(system, form, Asking(system, form)), rates)
+    if not varies and not any(take.flow in rates for take in form.takes):
         return found
     for share in SHARES:
         last = found if found < INF else START / max(rates.values())
-        aside = State(system, plan, Asking(system, plan, known=state.asking.known))
+        aside = State(system, form, Asking(system, form, known=state.asking.known))
         try:
             settle(aside, {name: rate * last * share for name, rate in rates.items()}, ROUGH)
         except RuntimeError:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from math import inf
 
-from qmodels.composed.nesting import taken_while_held
-from qmodels.composed.plan import Plan
-from qmodels.composed.planning import window_of
+from qmodels.systems.composed.program_form import ProgramForm, window_of
 from qmodels.systems.composed.system import System
 
 
-def circle_doubts(system: System, plan: Plan) -> tuple[str, ...]:
+def circle_doubts(system: System, form: ProgramForm) -> tuple[str, ...]:
     """Return in words which pools jobs acquire more of while they hold some.
 
     Jobs stand still for ever only where each waits for tokens that another of them holds [1]_: where "is
@@ -22,8 +20,8 @@ def circle_doubts(system: System, plan: Plan) -> tuple[str, ...]:
     .. [1] E. G. Coffman, M. J. Elphick, A. Shoshani, "System deadlocks", ACM Computing Surveys 3(2), 1971.
     """
     after: dict[str, set[str]] = {}
-    for pool, inner in taken_while_held(plan):
-        if inner in system.parts and _most_wanted(system, plan, inner) > system.parts[inner].count:
+    for pool, inner in form.nested_takes:
+        if inner in system.parts and _most_wanted(system, form, inner) > system.parts[inner].count:
             after.setdefault(pool, set()).add(inner)
     reach = {pool: _reached(pool, after) for pool in after}
     circles = {
@@ -44,13 +42,13 @@ def circle_doubts(system: System, plan: Plan) -> tuple[str, ...]:
     )
 
 
-def _most_wanted(system: System, plan: Plan, pool: str) -> float:
+def _most_wanted(system: System, form: ProgramForm, pool: str) -> float:
     """Return how many tokens of a pool all jobs hold or wait for at most."""
     wanted = 0.0
-    for take in plan.takes:
+    for take in form.takes:
         if take.part == pool:
             flow = system.flow(take.flow)
-            inside = any(other.part == window_of(flow.name) for other in plan.takes)
+            inside = any(other.part == window_of(flow.name) for other in form.takes)
             jobs = (
                 float(flow.population if flow.closed else flow.window or inf)
                 if flow.closed or inside

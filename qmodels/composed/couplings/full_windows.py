@@ -17,10 +17,10 @@ from qmodels.composed.fixed_point.met import met_at
 from qmodels.composed.fixed_point.state import State
 from qmodels.composed.fixed_point.walks import walk
 from qmodels.composed.moments import Span
-from qmodels.composed.planning import window_of
 from qmodels.llc.bounded_queues import bounded_queues
 from qmodels.llc.processor_core import Stages
 from qmodels.queues.distributions import birth_death_law
+from qmodels.systems.composed.program_form import window_of
 
 NEAR = 1e-9
 LEAST_WEIGHT = 1e-250

@@ -8,7 +8,7 @@ import numpy as np
 
 from qmodels.composed.asking import Asking, Heard
 from qmodels.composed.parts import lost_jobs
-from qmodels.composed.plan import Plan
+from qmodels.systems.composed.program_form import ProgramForm
 from qmodels.systems.composed.steps import Allocate
 from qmodels.systems.composed.system import System
 
@@ -16,7 +16,7 @@ SMALL = 1e-15
 
 
 def losses_of(
-    system: System, plan: Plan, asking: Asking, heard: Heard, times: Mapping[str, float]
+    system: System, form: ProgramForm, asking: Asking, heard: Heard, times: Mapping[str, float]
 ) -> dict[int, float]:
     """Return by site the probability that a request, and its job with it, is lost there.
 
@@ -24,9 +24,9 @@ def losses_of(
     program of each flow: blocks are taken to be in use for all of it [ns].
     """
     found = {n: answer.lost for n, answer in heard.responses.items() if answer.lost > SMALL}
-    lists = dict.fromkeys(site.part for site in plan.sites if isinstance(site.step, Allocate))
+    lists = dict.fromkeys(site.part for site in form.sites if isinstance(site.step, Allocate))
     for part in lists:
-        sites = [s for s in plan.sites if s.part == part and isinstance(s.step, Allocate)]
+        sites = [s for s in form.sites if s.part == part and isinstance(s.step, Allocate)]
         streams = [heard.asked[site.number] for site in sites]
         holds = [times[site.flow] for site in sites]
         if np.isfinite(holds).all():
@@ -36,15 +36,15 @@ def losses_of(
 
 
 def surviving(
-    plan: Plan, losses: Mapping[int, float], entering: Mapping[str, float]
+    form: ProgramForm, losses: Mapping[int, float], entering: Mapping[str, float]
 ) -> tuple[dict[int, float], dict[str, float]]:
     """Return the share of the jobs that come as far as each site, and as far as the end of each flow.
 
     ``entering`` is the share that begins, of flows of which some jobs do not.
     """
-    left = {site.flow: entering.get(site.flow, 1.0) for site in plan.sites} | dict(entering)
+    left = {site.flow: entering.get(site.flow, 1.0) for site in form.sites} | dict(entering)
     shares = {}
-    for site in plan.sites:
+    for site in form.sites:
         shares[site.number] = left[site.flow]
         left[site.flow] *= 1.0 - min(site.visits, 1.0) * losses.get(site.number, 0.0)
     return shares, left

@@ -9,10 +9,9 @@ from qmodels.composed.couplings.full_windows import entering
 from qmodels.composed.fixed_point.met import met_now, passage
 from qmodels.composed.fixed_point.state import INF, State
 from qmodels.composed.fixed_point.walks import NO_POOLS, walk
-from qmodels.composed.nesting import sites_inside
-from qmodels.composed.planning import window_of
 from qmodels.composed.times import by_part
 from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.program_form import window_of
 
 DIGITS = 7
 """Significant digits of the rates, so that parts are asked the same thing once."""
@@ -41,7 +40,7 @@ def meet(state: State) -> None:
     .. [1] P. J. Schweitzer, "Approximate analysis of multiclass closed networks of queues", Int. Conf. on
        Stochastic Control and Optimization, Amsterdam, 1979.
     """
-    pools = {take.flow for take in state.plan.takes}
+    pools = {take.flow for take in state.form.takes}
     limited = [flow for flow in state.system.flows if flow.closed or flow.name in pools]
     if not limited or len(state.system.flows) == 1:
         return
@@ -57,9 +56,8 @@ def meet(state: State) -> None:
 
 def _numbers(state: State, flow: Flow) -> dict[str, float]:
     """Return how many jobs of an open flow are at each part that they ask in pools or windows alone."""
-    asked = [site for site in state.plan.sites if site.flow == flow.name]
-    inside = {number for pool in state.nested for number in sites_inside(state.plan, pool)}
-    outside = {site.part for site in asked if site.number not in inside}
+    asked = [site for site in state.form.sites if site.flow == flow.name]
+    outside = {site.part for site in asked if not site.held}
     if not flow.window:
         outside.add(state.system.interconnect)
     rate = state.rates[flow.name] * entering(state).get(flow.name, 1.0)
@@ -76,7 +74,7 @@ def _numbers(state: State, flow: Flow) -> dict[str, float]:
 def _mend(state: State, limited: list[Flow]) -> float:
     """Bring the rates nearer to those that leave the numbers; return the largest relative change."""
     names = [flow.name for flow in limited]
-    parts = state.plan.parts(state.system.interconnect)
+    parts = state.form.parts(state.system.interconnect)
     met = {
         (name, part): max(state.met.get("", {}).get((name, part), state.rates[name] / 2), LEAST)
         for name in names

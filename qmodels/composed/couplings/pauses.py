@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import expm1
 
 from qmodels.composed.asking import Heard
-from qmodels.composed.plan import Site
+from qmodels.systems.composed.program_form import Site
 
 
 def share_met(pause: float, between: float) -> float:

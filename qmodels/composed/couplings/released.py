@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import expm1, inf, sqrt
-from typing import Any
+from typing import Any, TypeAlias
 
 from qmodels.composed.moments import moments_of
-from qmodels.composed.plan import Ask, Choice, Copies, Delay, Plan, Rounds, Series, Together
 from qmodels.composed.streams import Response
+from qmodels.systems.composed.program_form import Count, Delay, Op, ProgramForm, Run, Site, fold
 from qmodels.systems.composed.system import System
 from qmodels.systems.stations.parts import Station
 
@@ -46,34 +46,20 @@ class Released:
     intensity: Mapping[str, float]  # traffic intensity of the parts
     found: dict[int, Response] = field(default_factory=dict)
 
-    def all(self, plan: Plan) -> dict[int, Response]:
+    def all(self, form: ProgramForm) -> dict[int, Response]:
         """Return the responses with these waits."""
+        rules = {
+            Op.VISIT: self._ask, Op.HOLD: _hold, Op.CHOICE: _latest, Op.PARALLEL: _latest, Op.REPEAT: _repeat
+        }  # fmt: skip
         for flow in self.system.flows:
             if not flow.closed:
-                self._walk(plan.roots[flow.name], None, 1.0)
+                fold(form, form.roots[flow.name], rules, (None, 1.0))
         return {**self.responses, **self.found}
 
-    def _walk(self, node: Any, crowd: _Crowd | None, rounds: float) -> _Crowd | None:
-        match node:
-            case Ask():
-                return self._ask(node, crowd, rounds)
-            case Series():
-                for inside in node.nodes:
-                    crowd = self._walk(inside, crowd, rounds)
-            case Choice() | Together():
-                ends = [self._walk(inside, crowd, rounds) for inside in node.nodes]
-                some = [end for end in ends if end is not None]
-                return max(some, key=lambda end: end.over) if some else None
-            case Copies():
-                return self._walk(node.node, crowd, rounds)
-            case Rounds():
-                return self._walk(node.node, crowd, rounds * max(moments_of(node.law)[0], 1.0))
-            case Delay() if crowd is not None:
-                return replace(crowd, over=crowd.over + _RANGE * sqrt(node.variance))
-        return crowd
+    def _ask(self, site: Site, state: _State) -> _State:
+        return self._visited(site, *state), state[1]
 
-    def _ask(self, node: Ask, crowd: _Crowd | None, rounds: float) -> _Crowd | None:
-        site = node.site
+    def _visited(self, site: Site, crowd: _Crowd | None, rounds: float) -> _Crowd | None:
         answer, load = self.responses.get(site.number), self.intensity[site.part]
         if answer is None or load >= 1:
             return crowd
@@ -107,3 +93,25 @@ class Released:
                 last_variance=answer.last_variance + spread,
             )
         return replace(crowd, over=over)
+
+
+_State: TypeAlias = tuple[_Crowd | None, float]
+"""Jobs that come after a stall, and rounds of the loops around."""
+
+
+def _hold(delay: Delay, state: _State) -> _State:
+    crowd, rounds = state
+    if crowd is None:
+        return state
+    return replace(crowd, over=crowd.over + _RANGE * sqrt(delay.variance)), rounds
+
+
+def _latest(row: Any, nodes: tuple[int, ...], run: Run, state: _State) -> _State:
+    ends = [run(node, state)[0] for node in nodes]
+    some = [end for end in ends if end is not None]
+    return max(some, key=lambda end: end.over) if some else None, state[1]
+
+
+def _repeat(count: Count, nodes: tuple[int, ...], run: Run, state: _State) -> _State:
+    crowd, rounds = state
+    return run(nodes[0], (crowd, rounds * max(moments_of(count.law)[0], 1.0)))[0], rounds

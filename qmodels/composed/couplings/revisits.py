@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.composed.plan import Ask, Choice, Copies, Node, Rounds, Series, Together
+from qmodels.systems.composed.program_form import Alternatives, Count, Op, ProgramForm, Run, Site, fold
 
 MOST = 64
 """Visits above which more make no difference."""
@@ -39,33 +39,41 @@ def effective_scv(*, scv: float, service_scv: float, law: FloatArray, sharing: b
     return max((scv + whole) / left - service_scv, 0.0)
 
 
-def visit_laws(node: Node) -> dict[str, FloatArray]:
+Laws: TypeAlias = dict[str, FloatArray]
+
+
+def visit_laws(form: ProgramForm, node: int) -> Laws:
     """Return the laws of the visits of a job to each part; those at once count as one."""
-    return _laws(node)
+    rules = {Op.VISIT: _visit, Op.CHOICE: _choice, Op.PARALLEL: _parallel, Op.REPEAT: _repeat}
+    found: Laws = fold(form, node, rules, {})
+    return found
 
 
-def _laws(node: Any) -> dict[str, FloatArray]:
-    match node:
-        case Ask():
-            return {node.site.part: np.array([0.0, 1.0])}
-        case Series():
-            total: dict[str, FloatArray] = {}
-            for inside in node.nodes:
-                for part, law in _laws(inside).items():
-                    total[part] = _both(total[part], law) if part in total else law
-            return total
-        case Choice() | Together():
-            each = [_laws(inside) for inside in node.nodes]
-            shares = node.shares if isinstance(node, Choice) else (1.0,) * len(each)
-            parts = dict.fromkeys(part for laws in each for part in laws)
-            if isinstance(node, Together):
-                return {part: next(laws[part] for laws in each if part in laws) for part in parts}
-            return {part: _mixed(shares, [laws.get(part, np.ones(1)) for laws in each]) for part in parts}
-        case Copies():
-            return _laws(node.node)
-        case Rounds():
-            return {part: _repeated(node.law, law) for part, law in _laws(node.node).items()}
-    return {}
+def _visit(site: Site, before: Laws) -> Laws:
+    return _in_series(before, {site.part: np.array([0.0, 1.0])})
+
+
+def _choice(choice: Alternatives, nodes: tuple[int, ...], run: Run, before: Laws) -> Laws:
+    each = [run(node, {}) for node in nodes]
+    parts = dict.fromkeys(part for laws in each for part in laws)
+    found = {part: _mixed(choice.shares, [laws.get(part, np.ones(1)) for laws in each]) for part in parts}
+    return _in_series(before, found)
+
+
+def _parallel(row: Any, nodes: tuple[int, ...], run: Run, before: Laws) -> Laws:
+    found: Laws = {}
+    for node in nodes:
+        found = run(node, {}) | found
+    return _in_series(before, found)
+
+
+def _repeat(count: Count, nodes: tuple[int, ...], run: Run, before: Laws) -> Laws:
+    return _in_series(before, {part: _repeated(count.law, law) for part, law in run(nodes[0], {}).items()})
+
+
+def _in_series(before: Laws, after: Laws) -> Laws:
+    some = {part: _both(before[part], law) if part in before else law for part, law in after.items()}
+    return {**before, **some}
 
 
 def _mixed(shares: tuple[float, ...], laws: list[FloatArray]) -> FloatArray:

@@ -11,8 +11,8 @@ import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.composed.moments import moments_of
-from qmodels.composed.plan import Ask, Choice, Copies, Delay, Node, Rounds, Series, Together
 from qmodels.composed.streams import Response
+from qmodels.systems.composed.program_form import Alternatives, Count, Delay, Op, ProgramForm, Run, Site, fold
 from qmodels.systems.composed.system import System
 from qmodels.systems.stations.parts import Station
 
@@ -50,46 +50,33 @@ class Siblings:
     responses: Mapping[int, Response]  # What parts answer to sites
     together: dict[int, float] = field(default_factory=dict)
 
-    def find(self, node: Node) -> dict[int, float]:
+    def find(self, form: ProgramForm, node: int) -> dict[int, float]:
         """Return ``together`` for a program."""
-        self._walk(node, _Others())
+
+        def copies(count: Count, nodes: tuple[int, ...], run: Run, others: _Others) -> _Others:
+            mean, variance = moments_of(count.law)
+            more = variance / mean + mean - 1 if mean > 0 else 0.0
+            after = run(nodes[0], _Others(count=(1 + others.count) * (1 + more) - 1))
+            # Those that have been joined come as far apart as all their copies.
+            return replace(others, gap=max(others.gap, after.gap * mean))
+
+        def repeat(count: Count, nodes: tuple[int, ...], run: Run, others: _Others) -> _Others:
+            mean, _ = moments_of(count.law)
+            loop = others.loop if others.rounds > 1 else self._time(form, nodes[0])
+            run(nodes[0], replace(others, rounds=others.rounds * max(mean, 1.0), loop=loop))
+            return others
+
+        rules = {
+            Op.VISIT: self._ask, Op.HOLD: _hold, Op.CHOICE: _choice, Op.PARALLEL: _parallel,
+            Op.COPIES: copies, Op.REPEAT: repeat,
+        }  # fmt: skip
+        fold(form, node, rules, _Others())
         return self.together
 
-    def _walk(self, node: Any, others: _Others) -> _Others:
-        match node:
-            case Ask():
-                return self._ask(node, others)
-            case Series():
-                for inside in node.nodes:
-                    others = self._walk(inside, others)
-            case Choice():
-                for share, inside in zip(node.shares, node.nodes, strict=True):
-                    if share == 0:
-                        continue
-                    self._walk(inside, replace(others, count=others.count * share))
-            case Together():
-                for inside in node.nodes:
-                    self._walk(inside, others)
-            case Copies():
-                mean, variance = moments_of(node.law)
-                more = variance / mean + mean - 1 if mean > 0 else 0.0
-                after = self._walk(node.node, _Others(count=(1 + others.count) * (1 + more) - 1))
-                # Those that have been joined come as far apart as all their copies.
-                return replace(others, gap=max(others.gap, after.gap * mean))
-            case Rounds():
-                mean, _ = moments_of(node.law)
-                loop = others.loop if others.rounds > 1 else self._time(node.node)
-                self._walk(node.node, replace(others, rounds=others.rounds * max(mean, 1.0), loop=loop))
-            case Delay():
-                spread = _RANGE * sqrt(node.variance) / (others.count + 2)
-                return replace(others, gap=max(others.gap, spread))
-        return others
-
-    def _ask(self, node: Ask, others: _Others) -> _Others:
-        pace = self._pace(node)
+    def _ask(self, site: Site, others: _Others) -> _Others:
+        pace = self._pace(site)
         if others.count <= 0 or pace <= 0:
             return others
-        site = node.site
         apart = site.batch.size <= 2
         if apart and isinstance(self.system.parts[site.part], Station) and site.number in self.responses:
             met = max(1 - others.gap / pace, 0.0) / 2 * others.count
@@ -103,31 +90,52 @@ class Siblings:
             self.together[site.number] = 1 + 2 * max(met, 0.0)
         return replace(others, gap=max(others.gap, pace))
 
-    def _pace(self, node: Ask) -> float:
+    def _pace(self, site: Site) -> float:
         """Return the time from one job to the next of a part that has many."""
-        part = self.system.parts[node.site.part]
+        part = self.system.parts[site.part]
         if not isinstance(part, Station):
-            answer = self.responses.get(node.site.number)
-            count, _ = moments_of(node.site.batch)
+            answer = self.responses.get(site.number)
+            count, _ = moments_of(site.batch)
             return max(answer.last_mean - answer.mean, 0.0) / max(count - 1, 1.0) if answer else 0.0
-        law = part.service_law(node.site.flow)
+        law = part.service_law(site.flow)
         return 0.0 if part.delay or law is None else float(law.mean) / float(part.servers)
 
-    def _time(self, node: Any) -> float:
+    def _time(self, form: ProgramForm, node: int) -> float:
         """Return the time of a round at stations and memories."""
-        match node:
-            case Ask():
-                answer = self.responses.get(node.site.number)
-                return answer.last_mean if answer is not None else 0.0
-            case Series() | Together():
-                return sum(self._time(inside) for inside in node.nodes)
-            case Choice():
-                return sum(p * self._time(n) for p, n in zip(node.shares, node.nodes, strict=True))
-            case Copies() | Rounds():
-                return self._time(node.node)
-            case Delay():
-                return float(node.mean)
-        return 0.0
+
+        def visit(site: Site, time: float) -> float:
+            answer = self.responses.get(site.number)
+            return time + (answer.last_mean if answer is not None else 0.0)
+
+        def choice(choice: Alternatives, nodes: tuple[int, ...], run: Run, time: float) -> float:
+            return time + sum(p * run(n, 0.0) for p, n in zip(choice.shares, nodes, strict=True))
+
+        def parallel(row: Any, nodes: tuple[int, ...], run: Run, time: float) -> float:
+            return time + sum(run(node, 0.0) for node in nodes)
+
+        def hold(delay: Delay, time: float) -> float:
+            return time + delay.mean
+
+        rules = {Op.VISIT: visit, Op.CHOICE: choice, Op.PARALLEL: parallel, Op.HOLD: hold}
+        return float(fold(form, node, rules, 0.0))
+
+
+def _choice(choice: Alternatives, nodes: tuple[int, ...], run: Run, others: _Others) -> _Others:
+    for share, node in zip(choice.shares, nodes, strict=True):
+        if share > 0:
+            run(node, replace(others, count=others.count * share))
+    return others
+
+
+def _parallel(row: Any, nodes: tuple[int, ...], run: Run, others: _Others) -> _Others:
+    for node in nodes:
+        run(node, others)
+    return others
+
+
+def _hold(delay: Delay, others: _Others) -> _Others:
+    spread = _RANGE * sqrt(delay.variance) / (others.count + 2)
+    return replace(others, gap=max(others.gap, spread))
 
 
 def as_batch(together: float) -> FloatArray:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from qmodels.composed.moments import NOTHING, Span
-from qmodels.composed.plan import Site
 from qmodels.systems.composed.parts import Tokens
+from qmodels.systems.composed.program_form import Site
 
 
 def turning_of(

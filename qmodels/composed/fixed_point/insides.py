@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache, partial
 
-from qmodels.composed.as_network import arrival_law, nodes_of
+from qmodels.composed.as_network import arrival_law
 from qmodels.composed.couplings.full_windows import limit_inside, lossy_pool, speeds_inside
 from qmodels.composed.couplings.pauses import stalled
 from qmodels.composed.couplings.pools import ClosedPool, Inside, Pool, open_pool
@@ -13,11 +13,10 @@ from qmodels.composed.fixed_point.met import held_inside, held_without_pool, inn
 from qmodels.composed.fixed_point.state import State, begun_scv
 from qmodels.composed.fixed_point.walks import NO_POOLS, Met, walk
 from qmodels.composed.moments import moments_of
-from qmodels.composed.nesting import asked_inside
 from qmodels.composed.parts.bursty import bursts_of
 from qmodels.composed.passage import Held
-from qmodels.composed.plan import Series, Take
 from qmodels.markov.processes.phase_type_fit import ph_from_moments
+from qmodels.systems.composed.program_form import Op
 from qmodels.systems.laws.kinds import phase_type, scaled
 from qmodels.systems.laws.phases import PhaseType
 
@@ -47,10 +46,8 @@ def _gaps(state: State, pool: str) -> PhaseType:
     """Return the law of the times between jobs that come to a copy of a pool, of mean 1."""
     takes, taken = state.takes(pool), state.taken(pool, state.rates)
     flow = state.system.flow(takes[0].flow)
-    first = next(iter(nodes_of(state.plan.roots[flow.name], 1.0)))[0]
-    begins = (
-        isinstance(first, Series) and isinstance(first.nodes[0], Take) and first.nodes[0].site is takes[0]
-    )
+    form, root = state.form, state.form.roots[flow.name]
+    begins = form.op[root] == Op.SERIES and form.rows[form.inside[root][0]] is takes[0]
     copies = state.insides[pool].copies
     if len(takes) == 1 and begins and copies == 1:
         law = phase_type(arrival_law(flow))
@@ -101,7 +98,7 @@ def _make_inside(state: State, pool: str, flows: set[str]) -> Inside:
         lone = heard[0].alone(heard[1])
         return held_inside(state, pool, state.heard_inside(pool, lone, rate) if few else lone, NO_POOLS)
 
-    asked = asked_inside(state.plan, pool, state.system.interconnect)
+    asked = state.form.parts_inside(pool, state.system.interconnect)
     limit = state.asking_inside(pool).limit(state.rates, flows, asked, others)
     if state.loses(pool):
         limit = limit_inside(state, pool, limit)

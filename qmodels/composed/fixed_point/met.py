@@ -70,7 +70,7 @@ def _make_up(state: State, pool: str, met: Met) -> None:
     A stream that would stay as long is found in a table, which is not exact.
     """
     (take,) = state.takes(pool)
-    first = next((site.part for site in state.plan.takes if site.part in state.nested[pool]), None)
+    first = next((site.part for site in state.form.takes if site.part in state.nested[pool]), None)
     if first not in met.pools:
         return
     flow = state.system.flow(take.flow)

@@ -13,11 +13,9 @@ from qmodels.composed.couplings.pauses import met_once
 from qmodels.composed.couplings.pools import Inside, Pool
 from qmodels.composed.couplings.revisits import visit_laws
 from qmodels.composed.moments import moments_of
-from qmodels.composed.nesting import pools_inside, sites_inside, taken_in_branches
-from qmodels.composed.plan import Plan, Site
-from qmodels.composed.planning import window_of
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
+from qmodels.systems.composed.program_form import ProgramForm, Site, window_of
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.phases import HyperExponential
 from qmodels.systems.memory.dram_system import DramSystem
@@ -35,7 +33,7 @@ class State:
     """What is known of a system in a round of the fixed point."""
 
     system: System  # the system
-    plan: Plan  # its programs
+    form: ProgramForm  # its programs
     asking: Asking  # its parts
     # What flows and pools are called that are parts of one, see `qmodels.composed.by_place`.
     names: Mapping[str, str] = field(default_factory=dict)
@@ -78,12 +76,12 @@ class State:
     @cached_property
     def nested(self) -> dict[str, set[str]]:
         """The pools, those inside others first, and what is inside of each."""
-        return pools_inside(self.plan)
+        return self.form.pools
 
     @cached_property
     def in_branches(self) -> set[str]:
         """The pools that branches or copies of a job take from."""
-        return taken_in_branches(self.plan)
+        return {take.part for take in self.form.takes if take.branched}
 
     @cached_property
     def leaves_traces(self) -> bool:
@@ -93,7 +91,7 @@ class State:
     @cached_property
     def calm(self) -> Asking:
         """The parts as they answer to jobs inside a pool, whose arrival is counted there."""
-        return Asking(self.system, self.plan, crowds=False)
+        return Asking(self.system, self.form, crowds=False)
 
     def all_closed(self, pool: str) -> bool:
         """Return whether only jobs that go round take tokens of a pool."""
@@ -106,7 +104,7 @@ class State:
     @cached_property
     def visit_laws(self) -> dict[str, Any]:
         """How often the jobs of each flow come to each part."""
-        return {name: visit_laws(root) for name, root in self.plan.roots.items()}
+        return {name: visit_laws(self.form, root) for name, root in self.form.roots.items()}
 
     def heard(self, flow: Flow) -> Heard:
         """Return what parts answer to the jobs of a flow; one of a closed flow does not meet itself."""
@@ -142,7 +140,7 @@ class State:
 
     def sites_of(self, flow: str) -> list[Site]:
         """Return where a flow asks."""
-        return [site for site in self.plan.sites if site.flow == flow]
+        return [site for site in self.form.sites if site.flow == flow]
 
     def heard_inside(self, pool: str, heard: Heard, rate: float) -> Heard:
         """Return what parts answer to jobs that hold tokens of a pool, taken at a rate besides by oneself."""
@@ -161,8 +159,7 @@ class State:
 
     def sites_inside(self, pool: str) -> list[Site]:
         """Return where jobs ask that hold tokens of a pool."""
-        inside = sites_inside(self.plan, pool)
-        return [site for site in self.plan.sites if site.number in inside]
+        return [site for site in self.form.sites if pool in site.held]
 
     @cached_property
     def rows(self) -> dict[int, tuple[float, float]]:
@@ -172,7 +169,7 @@ class State:
             return {}
         return {
             number: (noc.flits(leg.bytes) / noc.clock_ghz * float(leg.shares.sum()), leg.together)
-            for number, leg in enumerate(self.plan.legs)
+            for number, leg in enumerate(self.form.legs)
         }
 
     @cached_property
@@ -188,7 +185,7 @@ class State:
 
     def takes(self, pool: str) -> list[Site]:
         """Return where tokens of a pool are taken."""
-        return [take for take in self.plan.takes if take.part == pool]
+        return [take for take in self.form.takes if take.part == pool]
 
     def taken(self, pool: str, rates: Rates) -> float:
         """Return how often tokens of a pool are taken. [1/ns]."""
@@ -218,7 +215,7 @@ class State:
         found = {}
         for name, part in self.system.parts.items():
             if isinstance(part, Station) and 1 < part.servers < INF and self.system.copies(name) == 1:
-                if all(site.flow in flows for site in self.plan.sites if site.part == name):
+                if all(site.flow in flows for site in self.form.sites if site.part == name):
                     found[name] = int(part.servers)
         return found
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from qmodels.composed.asking import Asking
-from qmodels.composed.bursts import beside
 from qmodels.composed.couplings.busy_banks import trials_of
 from qmodels.composed.couplings.full_windows import entering
 from qmodels.composed.couplings.losses import losses_of, surviving
@@ -15,6 +14,7 @@ from qmodels.composed.couplings.siblings import Siblings
 from qmodels.composed.fixed_point.met import passage
 from qmodels.composed.fixed_point.state import INF, State, begun_scv
 from qmodels.composed.variability import Variability
+from qmodels.systems.composed.batch_laws import batch_companions
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
@@ -31,20 +31,20 @@ def vary(state: State, weight: float) -> None:
         for part in state.system.parts.values()
     ):
         _lose(state)
-    if any(not state.system.flow(take.flow).closed for take in state.plan.takes):
+    if any(not state.system.flow(take.flow).closed for take in state.form.takes):
         _pass_on(state, state.calm, weight, None)
 
 
 def _lose(state: State) -> None:
     """Find the trials of allocations, and the jobs that are lost."""
     heard = state.asking.at(state.rates)
-    state.asking.trials = trials_of(state.system, state.plan, state.rates, heard)
+    state.asking.trials = trials_of(state.system, state.form, state.rates, heard)
     times = {flow.name: passage(state, flow).span.mean for flow in state.system.flows}
-    losses = losses_of(state.system, state.plan, state.asking, heard, times)
+    losses = losses_of(state.system, state.form, state.asking, heard, times)
     state.asking.entering = entering(state)
-    state.asking.coming, state.ending = surviving(state.plan, losses, state.asking.entering)
+    state.asking.coming, state.ending = surviving(state.form, losses, state.asking.entering)
     # Inside a window the jobs that are lost in front of it are not counted.
-    state.calm.coming, _ = surviving(state.plan, losses, {})
+    state.calm.coming, _ = surviving(state.form, losses, {})
     state.calm.trials = state.asking.trials
 
 
@@ -53,22 +53,22 @@ def _pass_on(state: State, asking: Asking, weight: float, begun: Callable[[Flow]
     heard = asking.at(state.rates, met=state.among())
     scvs, batches = dict(asking.scvs), dict(asking.batches)
     for flow in state.system.flows:
-        root = state.plan.roots[flow.name]
-        for number, size in Siblings(state.system, heard.responses).find(root).items():
+        root = state.form.roots[flow.name]
+        for number, size in Siblings(state.system, heard.responses).find(state.form, root).items():
             batches[number] = _rounded(weight * size + (1 - weight) * batches.get(number, size))
         if begun is None:
             continue
-        passed = Variability(heard, asking.raised).find(root, begun(flow), closed=flow.closed)
+        passed = Variability(heard, asking.raised).find(state.form, root, begun(flow), closed=flow.closed)
         for number, plain in passed.items():
             if not isinstance(number, int) or number < 0:
                 scvs[number] = _rounded(weight * plain + (1 - weight) * scvs.get(number, plain))
                 continue
-            load = heard.intensity[state.plan.sites[number].part]
+            load = heard.intensity[state.form.sites[number].part]
             scv = _revisited(state, flow.name, number, plain, min(load, 1.0))
-            site = state.plan.sites[number]
+            site = state.form.sites[number]
             if site.batch.size <= 2:
                 # In the long run copies that came apart are as many as there are, however near they come.
-                scv = max(1 + (scv - 1) * beside(site.copies) / batches.get(number, 1.0), 0.0)
+                scv = max(1 + (scv - 1) * batch_companions(site.copies) / batches.get(number, 1.0), 0.0)
             # All visits of a job at once are as bursty as they can be. Without that end one visit could make
             # the next burstier in every round.
             together = (state.visit_laws[flow.name][site.part].size - 1) * max(site.batch.size - 1, 1)
@@ -86,7 +86,7 @@ def _revisited(state: State, flow: str, number: int, scv: float, load: float) ->
     Simon, "An interpolation approximation for queueing systems with Poisson input", Operations Research
     36(3), 1988.
     """
-    part = state.plan.sites[number].part
+    part = state.form.sites[number].part
     station = state.system.parts[part]
     if not isinstance(station, Station):
         return scv

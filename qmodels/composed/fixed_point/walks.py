@@ -28,15 +28,16 @@ NO_POOLS = Met(pools={}, within={})
 def walk(state: State, flow: Flow, heard: Heard, met: Met) -> tuple[Passage, dict[str, Held]]:
     """Return what a program takes, and how long it holds the tokens of pools."""
     walking = Walk(
+        state.form,
         Surroundings(
             heard=heard,
             within=met.within,
-            waits={t.number: met.pools[t.part].wait for t in state.plan.takes if t.part in met.pools},
-            turning=turning_of(state.plan.takes, state.turning, state.times_taken) if state.turning else {},
+            waits={t.number: met.pools[t.part].wait for t in state.form.takes if t.part in met.pools},
+            turning=turning_of(state.form.takes, state.turning, state.times_taken) if state.turning else {},
             own=state.asking.own_loads(state.rates, heard),
             together=state.asking.batches,
             network=state.system.interconnect,
             rows=state.rows,
-        )
+        ),
     )
-    return walking.through(state.plan.roots[flow.name]), walking.held
+    return walking.through(state.form.roots[flow.name]), walking.held

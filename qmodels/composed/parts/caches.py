@@ -7,9 +7,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from qmodels.composed.streams import LookupShares
 from qmodels.llc.solve_cache import solve_cache
 from qmodels.systems.cache.spec import CacheSystem
+from qmodels.systems.composed.program_form import LookupShares
 
 
 def lookup_shares(caches: CacheSystem, cores: int | None = None) -> LookupShares:

@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.composed.bursts import beside
 from qmodels.composed.parts.bursty import wait_of_batches, wait_of_bursts
 from qmodels.composed.parts.copies import copy_shares
 from qmodels.composed.parts.serving import last_of_batch
-from qmodels.composed.plan import ONE
 from qmodels.composed.streams import PartAnswer, Response, Stream
 from qmodels.networks.open.flow_scv import departing_scv, merging_weight, service_noise, split_scv
 from qmodels.networks.solve import solve_network
 from qmodels.networks.station import mixture
 from qmodels.numerics.largest import largest_moments
+from qmodels.systems.composed.batch_laws import ONE, batch_companions
 from qmodels.systems.laws.times import Exponential
 from qmodels.systems.stations.parts import JobClass, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork
@@ -47,7 +46,7 @@ class Flows:
     @property
     def together(self) -> float:
         """Jobs that arrive at the same time as one of them, itself included, mean."""
-        return beside(self.batch)
+        return batch_companions(self.batch)
 
     @property
     def service(self) -> tuple[float, float]:
@@ -216,7 +215,7 @@ def _two_moments(station: Station, flows: Flows, load: float) -> Visits:
         # Of a batch of X jobs, E[X^2] / E[X] is taken for X itself.
         bursts |= {"rate": rate / size, "mean": size * mean, "scv": scv / size}
         wait = wait_of_bursts(arrival_scv=flows.arrival_scv, **bursts)
-        wait = wait + np.array([(max(beside(law), 1.0) - 1) / 2 for law in flows.own]) * flows.mean
+        wait = wait + np.array([(max(batch_companions(law), 1.0) - 1) / 2 for law in flows.own]) * flows.mean
     elif size - 1 < ALIKE:
         wait = wait_of_bursts(rate=rate, mean=mean, arrival_scv=flows.arrival_scv, **bursts)
     else:

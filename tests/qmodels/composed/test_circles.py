@@ -4,9 +4,9 @@ import pytest
 
 import qmodels as qm
 from qmodels.composed.couplings.circles import circle_doubts
-from qmodels.composed.planning import plan_of
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
+from qmodels.systems.composed.program_form import lower
 from qmodels.systems.composed.steps import Acquire, Fork, Hold, Release
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.times import Exponential
@@ -20,7 +20,7 @@ def taking(one, other):
 
 def doubts(flows, **tokens):
     system = System(parts={name: Tokens(count=count) for name, count in tokens.items()}, flows=flows)
-    return circle_doubts(system, plan_of(system, {}))
+    return circle_doubts(system, lower(system, {}))
 
 
 def two(first, second, jobs=2):

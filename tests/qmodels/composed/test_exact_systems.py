@@ -14,11 +14,11 @@ from qmodels.composed.couplings.full_windows import scattered
 from qmodels.composed.couplings.regions import AtRegion, Region
 from qmodels.composed.errors import ERRORS, LOADS
 from qmodels.composed.parts.dram import respond_dram
-from qmodels.composed.plan import ONE
 from qmodels.composed.streams import Stream
 from qmodels.networks.closed.mva import mva
 from qmodels.noc.solve_noc import solve_noc
 from qmodels.systems.cache.spec import CacheLevel, CacheSystem
+from qmodels.systems.composed.batch_laws import ONE
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.steps import (

@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose
 from scipy.stats import binom
 
 from qmodels import solve
-from qmodels.composed.bursts import Here, compound, thinned
-from qmodels.composed.plan import ONE
+from qmodels.systems.composed.batch_laws import ONE, compound
 from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.program_form import Here
 from qmodels.systems.composed.steps import Each, Fork, Read
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram_system import dram
@@ -54,13 +54,13 @@ def test_a_fork_of_many_branches_is_checked_in_no_time():
 
 def test_thinned_bursts_are_binomial():
     here = Here(times=1.0, place=np.zeros(0), burst=np.eye(5001)[5000], copies=ONE)
-    assert_allclose(thinned(here, 0.3).burst, binom.pmf(np.arange(5001), 5000, 0.3), atol=1e-12)
+    assert_allclose(here.thinned(0.3).burst, binom.pmf(np.arange(5001), 5000, 0.3), atol=1e-12)
 
 
 def test_laws_are_compounded_by_transforms_as_by_sums(monkeypatch):
     rng = np.random.default_rng(1)
     outer, inner = (law / law.sum() for law in (rng.random(30), rng.random(7)))
     plain = compound(outer, inner)
-    monkeypatch.setattr("qmodels.composed.bursts.MOST_CONVOLVED", 0)
+    monkeypatch.setattr("qmodels.systems.composed.batch_laws.MOST_CONVOLVED", 0)
     assert_allclose(compound(outer, inner), plain, atol=1e-14)
     assert_allclose(compound(outer, np.eye(4)[3])[::3], outer)

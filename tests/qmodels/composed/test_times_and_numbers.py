@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from qmodels.composed.bursts import Here, apart, beside, compound, some_copies, thinned
 from qmodels.composed.couplings.closed import spread
 from qmodels.composed.couplings.losses import surviving
 from qmodels.composed.couplings.turning import turning_of
@@ -26,11 +25,12 @@ from qmodels.composed.moments import (
     one_of,
     so_many,
 )
-from qmodels.composed.plan import ONE, Plan, Site
 from qmodels.composed.stalls import Stall, quantile_of
 from qmodels.composed.times import TOGETHER, Passage, apart_by_part, association, in_series, mixed, some_of
 from qmodels.composed.variability import Passing
+from qmodels.systems.composed.batch_laws import ONE, batch_companions, compound, thinned_law
 from qmodels.systems.composed.parts import Tokens
+from qmodels.systems.composed.program_form import Here, ProgramForm, Site
 from qmodels.systems.composed.steps import Acquire, Visit
 
 checks = settings(max_examples=20, deadline=None, derandomize=True)
@@ -58,7 +58,7 @@ def test_so_many_numbers_have_the_moments_of_their_law(outer, inner):
     once = one_of(outer.tolist(), [Span(float(n), 0.0) for n in numbers])
     assert_allclose((once.mean, once.variance), moments_of(outer), atol=1e-12)
     # One that is picked is in a large group more often.
-    assert_allclose(beside(outer), (numbers * outer / (numbers @ outer)) @ numbers)
+    assert_allclose(batch_companions(outer), (numbers * outer / (numbers @ outer)) @ numbers)
     assert so_many(outer, ENDLESS) == ENDLESS == one_of([0.5, 0.5], [NOTHING, ENDLESS])
 
 
@@ -67,15 +67,15 @@ def test_so_many_numbers_have_the_moments_of_their_law(outer, inner):
 def test_requests_are_neither_lost_nor_made(law, share, times):
     here = Here(times=times, place=np.zeros(0), burst=law, copies=ONE)
     mean = moments_of(law)[0]
-    after = apart(here)
+    after = here.split()
     assert_allclose(after.times, times * mean)
     assert after.burst is ONE and after.copies is law
-    some = thinned(here, share)
+    some = here.thinned(share)
     assert_allclose(some.times * moments_of(some.burst)[0], times * mean * share, atol=1e-12)
     numbers = np.arange(law.size)
     binomial = sum(p * stats.binom.pmf(numbers, n, share) for n, p in enumerate(law.tolist()))
-    assert_allclose(some_copies(law, share), binomial, atol=1e-12)
-    assert thinned(after, share).times == pytest.approx(after.times * share)
+    assert_allclose(thinned_law(law, share), binomial, atol=1e-12)
+    assert after.thinned(share).times == pytest.approx(after.times * share)
     given_some = some_of(law)
     assert given_some[0] == 0 and given_some.sum() == pytest.approx(1)
     assert_allclose(given_some[1:] / given_some[-1], law[1:] / law[-1])
@@ -198,15 +198,16 @@ def test_shares_of_streams():
 
 def site(number, part, *, visits=1.0, step=None, flow="jobs"):
     return Site(
-        number=number, flow=flow, part=part, step=step or Visit(part), visits=visits, batch=ONE, write=False,
-        bytes=0, sources=np.zeros(0), own=False,
+        number=number, flow=flow, part=part, step=step or Visit(part), visits=visits, batch=ONE,
     )  # fmt: skip
 
 
 def test_jobs_that_are_lost_come_no_further():
     sites = (site(0, "a"), site(1, "b", visits=0.5), site(2, "c", visits=3.0), site(3, "a", flow="others"))
-    plan = Plan(roots={}, sites=sites, takes=(), legs=())
-    come, end = surviving(plan, {0: 0.2, 1: 0.1, 2: 0.3}, {"others": 0.9})
+    form = ProgramForm(
+        op=(), rows=(), children=(), inside=(), programs={}, roots={}, sites=sites, takes=(), legs=()
+    )
+    come, end = surviving(form, {0: 0.2, 1: 0.1, 2: 0.3}, {"others": 0.9})
     assert come == pytest.approx({0: 1, 1: 0.8, 2: 0.8 * 0.95, 3: 0.9})
     # Lost is the whole job, at its first visit or at a later one of several.
     assert end == pytest.approx({"jobs": 0.8 * 0.95 * 0.7, "others": 0.9})

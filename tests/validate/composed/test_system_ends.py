@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import pytest
 
 import qmodels as qm
 from qmodels.composed.couplings.revisits import visit_laws
-from qmodels.composed.plan import Ask, Rounds
 from qmodels.systems.composed.parts import ServingPart
+from qmodels.systems.composed.program_form import lower
 from qmodels.systems.composed.program_text import parse, program_text
 from qmodels.systems.composed.steps import Acquire, Fork, Hold, Read, Release, Repeat, Visit
 from qmodels.systems.laws.times import Deterministic, Exponential
@@ -138,14 +137,14 @@ def test_the_model_of_work_that_ends():
 
 def test_many_rounds_are_counted_as_the_most():
     """A loop of more rounds than are told apart has a law of visits, and a system with it an answer."""
-    asked = type("Site", (), {"part": "server"})()
-    law = visit_laws(Rounds(np.eye(201)[200], Ask(asked)))["server"]
-    assert law.sum() == pytest.approx(1.0) and law[-1] == pytest.approx(1.0)
     program = (Acquire("pool"), Repeat((Visit("server"), fixed(1.0)), 200), Release("pool"))
     system = qm.System(
         parts={"server": qm.Station(service=Exponential(mean=2.0)), "pool": qm.Tokens(count=2)},
         flows=qm.Flow(population=2, program=program),
     )
+    form = lower(system)
+    law = visit_laws(form, form.roots["jobs"])["server"]
+    assert law.sum() == pytest.approx(1.0) and law[-1] == pytest.approx(1.0)
     found = simulate(system, replications=4, passages=1000)
     assert qm.solve(system).latency == pytest.approx(float(found.latency), rel=0.1)
 

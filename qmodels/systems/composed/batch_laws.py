@@ -1,33 +1,24 @@
-"""Where a job is in its program, and how many requests are issued at once there."""
+"""Laws of the number of requests that a job issues at once: compounded, thinned, by segments."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
-
 import numpy as np
 
-from qmodels.checks import FloatArray, IntArray
-from qmodels.composed.plan import ONE
-from qmodels.libraries import special
+from qmodels.checks import FloatArray
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.steps import SEGMENTS
 
+ONE = np.array([0.0, 1.0])
+"""The law of one request."""
 MOST_CONVOLVED = 10_000_000
 """Products of probabilities beyond which laws are compounded by their transforms."""
 LEAST_SHARE, REACH = 1e-18, 10.0
 """Probability of a number that is left out, and standard deviations beyond which none has a higher one."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Here:
-    """Where a job is in its program: how often a job comes here, from which nodes, how many at once."""
-
-    times: float
-    place: FloatArray
-    burst: FloatArray
-    copies: FloatArray
-    """Law of the copies of which this is one, since they came apart."""
+def law_mean(law: FloatArray) -> float:
+    """Return the mean of a number from the probabilities of 0, 1, 2, ..."""
+    return float(law @ np.arange(law.size))
 
 
 def compound(outer: FloatArray, inner: FloatArray) -> FloatArray:
@@ -53,27 +44,14 @@ def compound(outer: FloatArray, inner: FloatArray) -> FloatArray:
     return total
 
 
-def apart(here: Here) -> Here:
-    """Return what follows requests that were issued at once: they come apart."""
-    if np.array_equal(here.burst, ONE):
-        return here
-    mean = float(here.burst @ np.arange(here.burst.size))
-    return replace(here, times=here.times * mean, burst=ONE, copies=here.burst)
-
-
-def thinned(here: Here, share: float) -> Here:
-    """Return where a job is that does something with a probability; of several at once each does."""
-    if np.array_equal(here.burst, ONE):
-        return replace(here, times=here.times * share)
-    return replace(here, burst=some_copies(here.burst, share))
-
-
-def some_copies(law: FloatArray, share: float) -> FloatArray:
+def thinned_law(law: FloatArray, share: float) -> FloatArray:
     """Return the law of how many of so many as a law says do what each does with a probability.
 
-    >>> some_copies(np.array([0.0, 0.0, 1.0]), 0.5).round(9)
+    >>> thinned_law(np.array([0.0, 0.0, 1.0]), 0.5).round(9)
     array([0.25, 0.5 , 0.25])
     """
+    from scipy import special
+
     if share == 1.0:
         return law
     kept = np.zeros(law.size)
@@ -98,12 +76,7 @@ def number_law(flow: Flow, count: int | str) -> FloatArray:
     return law
 
 
-def beside(law: FloatArray) -> float:
+def batch_companions(law: FloatArray) -> float:
     """Return how many there are beside one of so many as a law says, itself included."""
     numbers = np.arange(law.size)
     return float(law @ numbers**2) / max(float(law @ numbers), 1e-300)
-
-
-def integers(values: Any) -> IntArray:
-    """Return numbers of nodes."""
-    return np.asarray(values, dtype=np.int64)
