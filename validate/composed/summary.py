@@ -16,7 +16,7 @@ from qmodels.systems.composed.system import System
 from qmodels.systems.spec.answer import Answer
 from qmodels.systems.stations.parts import INF, Station
 from qmodels.systems.traffic.arrivals import Recorded
-from validate.composed.programs.program import program_of
+from validate.composed.instructions import program_of
 from validate.composed.replication import FLOWS, PARTS, Run, resources
 from validate.composed.state import COLUMN_NAMES
 from validate.engine.histogram import BINS

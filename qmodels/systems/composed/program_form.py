@@ -78,7 +78,7 @@ class Op(IntEnum):
     REPEAT = 11
     """The operand a number of times, one after the other; row: `Count`."""
     BLOCKS = 12
-    """The first operand, an operation of a free list, and the second for each of its blocks; row: the step."""
+    """The first operand, an operation of a free list, the second for each of its blocks; row: the step."""
     LOOKUP = 13
     """The operand, which is what a look-up comes to; row: the step."""
 

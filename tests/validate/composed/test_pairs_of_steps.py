@@ -11,7 +11,7 @@ from qmodels.systems.composed.steps import Read, Write
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram_system import dram
 from qmodels.systems.traffic.arrivals import Poisson
-from validate.composed.programs.program import program_of
+from validate.composed.instructions import program_of
 
 
 def pair(device, program, load=0.5):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from qmodels.systems.composed.steps import Read, Write, all_steps
+from qmodels.systems.composed.program_form import block_bytes
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram import Dram
 from qmodels.systems.memory.dram_map import DramGeometry, Interleaved
@@ -32,22 +32,6 @@ def memories(spec: System) -> dict[str, Located]:
         if isinstance(part, Dram):
             found[name] = _located(part, block_bytes(spec, name))
     return found
-
-
-def block_bytes(spec: System, name: str) -> int:
-    """Return the bytes of a block of a memory: of a `Dram`, a segment of the flows that access it."""
-    part = spec.parts[name]
-    if isinstance(part, DramSystem):
-        return int(part.geometry.block_bytes)
-    sizes = {
-        flow.segment_bytes
-        for flow in spec.flows
-        for step in all_steps(flow.program)
-        if isinstance(step, Read | Write) and step.part == name
-    }
-    if len(sizes) > 1:
-        raise ValueError(f"parts.{name} must be accessed by flows of one segment_bytes, got {sorted(sizes)}")
-    return int(sizes.pop())
 
 
 def _located(part: Dram, block: int) -> Located:

@@ -1,1 +1,0 @@
-"""From the programs of flows to one table of instructions."""
