@@ -1,4 +1,4 @@
-"""Systems of stations alone as queueing networks, whose methods know more than a decomposition."""
+"""Systems of stations alone as queueing networks, whose methods know more than a parts."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.composed.asking import Asking
+from qmodels.composed.decomposition import Decomposition
 from qmodels.composed.fixed_point.state import State
 from qmodels.composed.fixed_point.walks import NO_POOLS, walk
 from qmodels.markov.processes.phase_type_fit import ph_from_moments
@@ -114,10 +114,10 @@ def _far(system: System, shares: Mapping[str, LookupShares], flows: list[Flow], 
         system, flows=tuple(replace(f, at=(node,)) if f.name in names else f for f in system.flows)
     )
     form = lower(alone, shares)
-    state = State(alone, form, Asking(alone, form))
-    heard = state.asking.at({flow.name: 0.0 for flow in alone.flows})
+    state = State(alone, form, Decomposition(alone, form))
+    answers = state.parts.evaluate({flow.name: 0.0 for flow in alone.flows})
     state.rates = {flow.name: 0.0 for flow in alone.flows}
-    return sum(walk(state, state.system.flow(n), heard, NO_POOLS)[0].span.mean for n in sorted(names))
+    return sum(walk(state, state.system.flow(n), answers, NO_POOLS)[0].span.mean for n in sorted(names))
 
 
 def _split(system: System, flows: list[Flow], pools: list[str], kinds: list[tuple[int, ...]]) -> Places:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from qmodels.composed.moments import Span
+from qmodels.composed.moments import Moments
 from qmodels.composed.stalls import Stall, quantile_of
 
 NONE: Mapping[str, str] = {}
@@ -31,7 +31,7 @@ class Figures:
 class FlowFigures:
     """What becomes of the jobs of a flow."""
 
-    latency: Span  # of a job that ends [ns]
+    latency: Moments  # of a job that ends [ns]
     throughput: float  # jobs that end [1/ns]
     parts: Mapping[str, float] = field(default_factory=dict)  # mean times that the latency is made of [ns]
     lost: float = float("nan")  # share of the jobs that are lost; NaN where none can be
@@ -67,7 +67,7 @@ def flow_metrics(
     return metrics | {f"visit_latency[{part}]": time for part, time in visits.items()}
 
 
-def _mixture(flows: list[FlowFigures]) -> list[tuple[float, Span, Stall]]:
+def _mixture(flows: list[FlowFigures]) -> list[tuple[float, Moments, Stall]]:
     """Return the latencies of flows with their shares of the jobs."""
     total = sum(flow.throughput for flow in flows)
     if total <= 0:

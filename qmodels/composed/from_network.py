@@ -7,12 +7,12 @@ import numpy as np
 from qmodels.composed.as_network import HOLD, THINK, Solved
 from qmodels.composed.couplings.capacity import saturation_factor
 from qmodels.composed.couplings.closed import see
-from qmodels.composed.couplings.numbers import meet
+from qmodels.composed.couplings.populations import meet
 from qmodels.composed.figures import Figures, FlowFigures, flow_metrics, parts_together
-from qmodels.composed.fixed_point.met import passage
+from qmodels.composed.fixed_point.pool_waits import latency_of
 from qmodels.composed.fixed_point.state import State
-from qmodels.composed.moments import Span
-from qmodels.composed.times import DELAYED
+from qmodels.composed.moments import Moments
+from qmodels.composed.program_latency import DELAYED
 from qmodels.systems.composed.flow import Flow
 
 INF = float("inf")
@@ -41,7 +41,10 @@ def network_figures(state: State, solved: Solved) -> Figures:
         rate = rate if np.isfinite(mean) else min(through)
         lost = solved.answer.metrics.get("system_loss_probability", float("nan"))
         flows[flow.name] = FlowFigures(
-            latency=Span(mean, 0.0), throughput=rate * (1 - lost if lost > 0 else 1.0), parts=parts, lost=lost
+            latency=Moments(mean, 0.0),
+            throughput=rate * (1 - lost if lost > 0 else 1.0),
+            parts=parts,
+            lost=lost,
         )
         state.numbers[flow.name] = {part: rate * time for part, time in parts.items()}
     meet(state)
@@ -52,7 +55,7 @@ def network_figures(state: State, solved: Solved) -> Figures:
     metrics = flow_metrics(flows, {part: spent[part] / count[part] for part in spent}, state.names)
     metrics["saturation_factor"] = saturation_factor(state)
     busy = solved.answer.utilization
-    offered = state.asking.at(state.rates).intensity
+    offered = state.parts.evaluate(state.rates).intensity
     intensity = {name: offered[name] if offered[name] >= 1 else busy.get(name, 0.0) for name in offered}
     return Figures(
         model=f"system of stations: {solved.answer.model} ({solved.answer.kind})",
@@ -66,13 +69,13 @@ def network_figures(state: State, solved: Solved) -> Figures:
 
 
 def _with_spread(state: State, flow: Flow, found: FlowFigures) -> FlowFigures:
-    """Return a flow with the variability of latency that the decomposition gives it; networks have none."""
+    """Return a flow with the variability of latency that the parts gives it; networks have none."""
     mean = found.latency.mean
     if not np.isfinite(mean):
         spread = INF
     else:
-        about = passage(state, flow).latency
+        about = latency_of(state, flow).latency
         spread = about.scv * mean**2 if about.finite else INF
     return FlowFigures(
-        latency=Span(mean, spread), throughput=found.throughput, parts=found.parts, lost=found.lost
+        latency=Moments(mean, spread), throughput=found.throughput, parts=found.parts, lost=found.lost
     )

@@ -1,4 +1,4 @@
-"""The figures of a system by decomposition."""
+"""The figures of a system by parts."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from qmodels.composed.asking import LEAST, Heard
 from qmodels.composed.couplings.capacity import saturation_factor
 from qmodels.composed.couplings.pools import Pool
+from qmodels.composed.decomposition import LEAST, PartResponses
 from qmodels.composed.figures import Figures, FlowFigures, flow_metrics, parts_together
-from qmodels.composed.fixed_point.met import met_now, passage
-from qmodels.composed.fixed_point.settling import settle
+from qmodels.composed.fixed_point.pool_waits import latency_of, pool_waits
+from qmodels.composed.fixed_point.settle import settle
 from qmodels.composed.fixed_point.state import State
-from qmodels.composed.fixed_point.walks import Met
-from qmodels.composed.moments import Span, moments_of
-from qmodels.composed.times import Passage
+from qmodels.composed.fixed_point.walks import PoolWaits
+from qmodels.composed.moments import Moments, moments_of
+from qmodels.composed.program_latency import ProgramLatency
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.program_form import window_of
 
@@ -27,19 +27,19 @@ WINDOW = "window"
 def parts_figures(state: State) -> Figures:
     """Return the figures of a system whose parts are asked one by one."""
     settle(state)
-    heards = {flow.name: state.heard(flow) for flow in state.system.flows}
-    met = met_now(state, state.rates)
+    answers_of = {flow.name: state.answers(flow) for flow in state.system.flows}
+    met = pool_waits(state, state.rates)
     pools = met.pools
-    passages = {flow.name: passage(state, flow, heards[flow.name]) for flow in state.system.flows}
-    flows = {flow.name: flow_figures(state, flow, passages[flow.name], pools) for flow in state.system.flows}
-    full = state.asking.at(state.rates)
+    programs = {flow.name: latency_of(state, flow, answers_of[flow.name]) for flow in state.system.flows}
+    flows = {flow.name: flow_figures(state, flow, programs[flow.name], pools) for flow in state.system.flows}
+    full = state.parts.evaluate(state.rates)
     intensity = {name: load for name, load in full.intensity.items()}
     for name, pool in pools.items():
         if name in state.system.parts:
             part = state.names.get(name, name)
             intensity[part] = max(pool.load, intensity.get(part, 0.0))
     stable = all(np.isfinite(flow.latency.mean) for flow in flows.values())
-    metrics = flow_metrics(flows, _visits(state, heards, met), state.names)
+    metrics = flow_metrics(flows, _visits(state, answers_of, met), state.names)
     metrics["saturation_factor"] = saturation_factor(state)
     return Figures(
         model=MODEL,
@@ -51,20 +51,20 @@ def parts_figures(state: State) -> Figures:
     )
 
 
-def flow_figures(state: State, flow: Flow, passage: Passage, pools: Mapping[str, Pool]) -> FlowFigures:
+def flow_figures(state: State, flow: Flow, program: ProgramLatency, pools: Mapping[str, Pool]) -> FlowFigures:
     """Return what becomes of the jobs of a flow."""
-    parts = dict(passage.parts)
-    latency, rate = passage.latency, state.rates[flow.name]
+    parts = dict(program.parts)
+    latency, rate = program.latency, state.rates[flow.name]
     wait = state.extra.get(flow.name, 0.0)
-    if flow.loses and window_of(flow.name) in pools and passage.span.finite:
+    if flow.loses and window_of(flow.name) in pools and program.span.finite:
         # What the window says, and not the stream that would stay nearly as long.
-        wait = pools[window_of(flow.name)].hold - passage.span.mean
+        wait = pools[window_of(flow.name)].hold - program.span.mean
     if wait != 0:
         # Jobs wait for what they fill alone.
-        heard = state.heard(flow)
-        fullest = max(passage.parts, key=lambda part: heard.intensity.get(part, -1.0))
+        answers = state.answers(flow)
+        fullest = max(program.parts, key=lambda part: answers.intensity.get(part, -1.0))
         parts[fullest] += wait
-        latency = latency + Span(wait, 0.0)
+        latency = latency + Moments(wait, 0.0)
     pool = window_of(flow.name)
     if pool in parts:
         parts[WINDOW] = parts.pop(pool)
@@ -76,13 +76,13 @@ def flow_figures(state: State, flow: Flow, passage: Passage, pools: Mapping[str,
         throughput=rate * state.ending.get(flow.name, 1.0),
         parts=parts,
         lost=lost,
-        stall=passage.stall,
+        stall=program.stall,
     )
 
 
 def _carried(state: State, flow: Flow, pools: Mapping[str, Pool]) -> float:
     """Return the rate of a flow that gets through, if all that come to a full part share it."""
-    loads = state.asking.at(state.rates).intensity
+    loads = state.parts.evaluate(state.rates).intensity
     asked = {site.part for site in state.form.sites if site.flow == flow.name and site.visits > 0}
     if any(leg.flow == flow.name for leg in state.form.legs):
         asked.add(state.system.interconnect)
@@ -94,13 +94,15 @@ def _carried(state: State, flow: Flow, pools: Mapping[str, Pool]) -> float:
     return rate
 
 
-def _visits(state: State, heards: Mapping[str, Heard], met: Met) -> dict[str, float]:
+def _visits(state: State, answers_of: Mapping[str, PartResponses], met: PoolWaits) -> dict[str, float]:
     """Return the mean time of a request to each part, and of a packet."""
-    inside = {site.number: heard for pool, heard in met.within.items() for site in state.sites_inside(pool)}
+    inside = {
+        site.number: answers for pool, answers in met.within.items() for site in state.sites_inside(pool)
+    }
     time: dict[str, float] = {}
     count: dict[str, float] = {}
     for site in state.form.sites:
-        answer = inside.get(site.number, heards[site.flow]).responses.get(site.number)
+        answer = inside.get(site.number, answers_of[site.flow]).responses.get(site.number)
         rate = state.rates[site.flow] * site.visits
         if not _counts_blocks(site.step):
             rate *= moments_of(site.batch)[0]
@@ -113,7 +115,7 @@ def _visits(state: State, heards: Mapping[str, Heard], met: Met) -> dict[str, fl
             time[part] = time.get(part, 0.0) + taken * pool.wait.mean
             count[part] = count.get(part, 0.0) + taken
     if state.form.legs:
-        time[state.system.interconnect] = state.asking.at(state.rates, met=state.among()).packet.mean
+        time[state.system.interconnect] = state.parts.evaluate(state.rates, met=state.among()).packet.mean
         count[state.system.interconnect] = 1.0
     return {part: time[part] / count[part] for part in time}
 

@@ -24,20 +24,20 @@ _REACH = 14.0
 
 
 @dataclass(frozen=True)
-class Span:
+class Moments:
     """A time by its mean and its variance. [ns, ns2].
 
     Examples
     --------
-    >>> Span(2.0, 1.0) + Span(3.0, 4.0)
-    Span(mean=5.0, variance=5.0)
+    >>> Moments(2.0, 1.0) + Moments(3.0, 4.0)
+    Moments(mean=5.0, variance=5.0)
     """
 
     mean: float
     variance: float
 
-    def __add__(self, other: Span) -> Span:
-        return Span(self.mean + other.mean, self.variance + other.variance)
+    def __add__(self, other: Moments) -> Moments:
+        return Moments(self.mean + other.mean, self.variance + other.variance)
 
     @property
     def scv(self) -> float:
@@ -49,9 +49,9 @@ class Span:
         """Whether the time has a mean and a variance."""
         return self.mean < inf and self.variance < inf
 
-    def stretched(self, factor: float) -> Span:
+    def stretched(self, factor: float) -> Moments:
         """Return the time multiplied by a factor."""
-        return self if factor == 1.0 else Span(self.mean * factor, self.variance * factor**2)
+        return self if factor == 1.0 else Moments(self.mean * factor, self.variance * factor**2)
 
     def quantile(self, p: float) -> float:
         """Return the quantile of the gamma law of these moments."""
@@ -62,28 +62,28 @@ class Span:
         return float(gammaincinv(1 / self.scv, p)) * self.mean * self.scv
 
 
-NOTHING = Span(0.0, 0.0)
+NOTHING = Moments(0.0, 0.0)
 
 
-def one_of(shares: Sequence[float], spans: Sequence[Span]) -> Span:
+def mixture_of(shares: Sequence[float], spans: Sequence[Moments]) -> Moments:
     """Return the time that is one of several at random."""
     pairs = [(share, span) for share, span in zip(shares, spans, strict=True) if share > 0]
     if not all(span.finite for _, span in pairs):
-        return Span(inf, inf)
+        return Moments(inf, inf)
     mean = sum(share * span.mean for share, span in pairs)
-    return Span(mean, sum(share * (span.variance + (span.mean - mean) ** 2) for share, span in pairs))
+    return Moments(mean, sum(share * (span.variance + (span.mean - mean) ** 2) for share, span in pairs))
 
 
-def so_many(law: FloatArray, span: Span) -> Span:
+def sum_of_n(law: FloatArray, span: Moments) -> Moments:
     """Return the sum of so many independent times as a law of 0, 1, 2, ... says.
 
-    >>> so_many(np.array([0.0, 0.5, 0.0, 0.5]), Span(1.0, 2.0))
-    Span(mean=2.0, variance=5.0)
+    >>> sum_of_n(np.array([0.0, 0.5, 0.0, 0.5]), Moments(1.0, 2.0))
+    Moments(mean=2.0, variance=5.0)
     """
     if not span.finite:
         return span
     mean, variance = moments_of(law)
-    return Span(mean * span.mean, mean * span.variance + variance * span.mean**2)
+    return Moments(mean * span.mean, mean * span.variance + variance * span.mean**2)
 
 
 def moments_of(law: FloatArray) -> tuple[float, float]:
@@ -93,7 +93,7 @@ def moments_of(law: FloatArray) -> tuple[float, float]:
     return mean, max(float(law @ numbers**2) - mean**2, 0.0)
 
 
-def last_of(spans: Sequence[Span], counts: Sequence[float] | None = None) -> Span:
+def max_of_n(spans: Sequence[Moments], counts: Sequence[float] | None = None) -> Moments:
     r"""Return the largest of independent times.
 
     ``counts``: how many there are of each; one if left out.
@@ -103,29 +103,31 @@ def last_of(spans: Sequence[Span], counts: Sequence[float] | None = None) -> Spa
     """
     powers = np.ones(len(spans)) if counts is None else np.asarray(counts, dtype=float)
     if not all(span.finite for span in spans):
-        return Span(inf, inf)
+        return Moments(inf, inf)
     if len(spans) == 1 and powers[0] == 1:
         return spans[0]
     moving = [(s, n) for s, n in zip(spans, powers, strict=True) if s.scv >= LEAST_SCV]
     floor = max((s.mean for s in spans if s.scv < LEAST_SCV), default=0.0)
     if not moving:
-        return Span(floor, 0.0)
+        return Moments(floor, 0.0)
     end = max(s.mean + _REACH * sqrt(s.variance) * (1 + np.log1p(n)) for s, n in moving)
     # Denser near 0, where some laws are steep.
     times = floor + max(end - floor, floor * LEAST_SCV) * np.linspace(0.0, 1.0, _POINTS) ** 2
-    return Span(*integrated(times, ((s.mean, s.variance, n, 0.0) for s, n in moving)))
+    return Moments(*integrated(times, ((s.mean, s.variance, n, 0.0) for s, n in moving)))
 
 
-def last_of_law(law: FloatArray, span: Span) -> Span:
+def max_of_random_n(law: FloatArray, span: Moments) -> Moments:
     """Return the largest of so many independent times as a law of 0, 1, 2, ... says."""
     numbers = np.flatnonzero(law)
-    return one_of(law[numbers].tolist(), [last_of([span], [n]) if n else NOTHING for n in numbers.tolist()])
+    return mixture_of(
+        law[numbers].tolist(), [max_of_n([span], [n]) if n else NOTHING for n in numbers.tolist()]
+    )
 
 
-def last_of_row(count: int, apart: float, span: Span) -> Span:
+def max_of_staggered(count: int, apart: float, span: Moments) -> Moments:
     """Return when the last of independent times ends that begin one after the other."""
     starts = apart * np.arange(count)
     # Of many, those that begin late are the last.
     kept = starts[-_ROW:]
     mean, variance = largest_moments(mean=span.mean, variance=span.variance, count=1, start=kept)
-    return Span(mean, variance)
+    return Moments(mean, variance)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from qmodels.composed.as_network import solved_as_network
-from qmodels.composed.asking import Asking
 from qmodels.composed.by_place import by_place
-from qmodels.composed.couplings.circles import circle_doubts
+from qmodels.composed.couplings.deadlock_cycles import deadlock_doubts
+from qmodels.composed.decomposition import Decomposition
 from qmodels.composed.effort import afford_answer
 from qmodels.composed.errors import error_doubts, measured_errors
 from qmodels.composed.figures import Figures
@@ -52,11 +52,12 @@ def solve_system(spec: System) -> Answer:
 
     Notes
     -----
-    Programs give streams of requests (`planning`), parts answer to them with times and with what leaves them
-    (`asking`), times are put together along the programs (`passage`), and variability passes from each step
-    to the next (`variability`), until all of it fits (`fixed_point`). What streams cannot carry is in
-    `couplings`, a file each. Stations alone are a queueing network and go to its methods (`as_network`):
-    there a product form is exact. The errors were measured on systems drawn at random (`errors`).
+    Programs give streams of requests (`qmodels.systems.composed.program_form`), parts answer to them with
+    times and with what leaves them (`decomposition`), times are put together along the programs (`latency`),
+    and variability passes from each step to the next (`variability`), until all of it fits (`fixed_point`).
+    What streams cannot carry is in `couplings`, a file each. Stations alone are a queueing network and go to
+    its methods (`as_network`): there a product form is exact. The errors were measured on systems drawn at
+    random (`errors`).
 
     Examples
     --------
@@ -102,11 +103,11 @@ def _solve_point(system: System) -> Answer:
         name: lookup_shares(part) for name, part in system.parts.items() if isinstance(part, CacheSystem)
     }
     form = lower(system, shares)
-    circles = circle_doubts(system, form)
+    circles = deadlock_doubts(system, form)
     places = by_place(system, form, shares)
     if places.system is not system:
         form = lower(places.system, shares)
-    state = State(places.system, form, Asking(places.system, form), names=places.names)
+    state = State(places.system, form, Decomposition(places.system, form), names=places.names)
     solved = solved_as_network(places.system, form)
     figures = parts_figures(state) if solved is None else network_figures(state, solved)
     for name, found in shares.items():
@@ -134,7 +135,7 @@ def _answer(system: System, figures: Figures) -> Answer:
     doubts = (*figures.doubts, *error_doubts(system, load, exact=figures.exact))
     errors = measured_errors(system, load)
     if figures.exact:
-        # Percentiles are those of a law with the moments that the decomposition gives.
+        # Percentiles are those of a law with the moments that the parts gives.
         errors = {name: error for name, error in errors.items() if name.startswith("latency_p99")}
     return Answer(
         model=figures.model,

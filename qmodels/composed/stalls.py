@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammainc
 
-from qmodels.composed.moments import LEAST_SCV, Span
+from qmodels.composed.moments import LEAST_SCV, Moments
 
 _STEPS = 8
 """Into which a delay is cut."""
@@ -47,7 +47,7 @@ def one_stall(shares: Sequence[float], stalls: Sequence[Stall]) -> Stall:
     return Stall(total, sum(part * mean for part, mean in parts) / total) if total > 0 else Stall()
 
 
-def quantile_of(mixture: Sequence[tuple[float, Span, Stall]], p: float) -> float:
+def quantile_of(mixture: Sequence[tuple[float, Moments, Stall]], p: float) -> float:
     """Return the quantile of a time that is one of several, each a sum of a gamma law and a delay."""
     parts = [part for share, span, stall in mixture for part in _plain(share, span, stall)]
     ends = [span.quantile(p) + later for _, span, later in parts]
@@ -63,18 +63,18 @@ def quantile_of(mixture: Sequence[tuple[float, Span, Stall]], p: float) -> float
     return float(brentq(above, low, high))
 
 
-def _plain(share: float, span: Span, stall: Stall) -> list[tuple[float, Span, float]]:
+def _plain(share: float, span: Moments, stall: Stall) -> list[tuple[float, Moments, float]]:
     """Return times of gamma laws that begin later, each with its share."""
     if stall.probability <= 0 or not span.finite or share <= 0:
         return [(share, span, 0.0)]
     mean = max(span.mean - stall.probability * stall.mean, 0.0)
-    rest = Span(mean, max(span.variance - stall.variance, 0.0))
+    rest = Moments(mean, max(span.variance - stall.variance, 0.0))
     each = share * stall.probability / _STEPS
     later = 2 * stall.mean * (np.arange(_STEPS) + 0.5) / _STEPS
     return [(share * (1 - stall.probability), rest, 0.0), *((each, rest, float(more)) for more in later)]
 
 
-def _below(span: Span, time: float) -> float:
+def _below(span: Moments, time: float) -> float:
     if span.scv < LEAST_SCV or time <= 0:
         return float(time >= span.mean)
     return float(gammainc(1 / span.scv, time / (span.mean * span.scv)))

@@ -9,8 +9,17 @@ from typing import Any
 
 from scipy.special import erfc
 
-from qmodels.composed.asking import Heard
-from qmodels.systems.composed.program_form import Alternatives, Op, ProgramForm, Run, Site, Travel, fold
+from qmodels.composed.decomposition import PartResponses
+from qmodels.systems.composed.program_form import (
+    Alternatives,
+    Op,
+    ProgramForm,
+    Rules,
+    Run,
+    Site,
+    Travel,
+    fold,
+)
 
 FULL = 1 - 1e-6
 """Load above which a part remembers for so long that more makes no difference."""
@@ -68,14 +77,14 @@ class Variability:
        queues", Operations Research 66(1), 2018.
     """
 
-    heard: Heard  # What parts answer to its sites, among it the variability of what leaves them
+    heard: PartResponses  # What parts answer to its sites, among it the variability of what leaves them
     # By which factor the variability that sites were asked with is above that of the stream itself
     raised: Mapping[int, float]
     found: dict[Any, float] = field(default_factory=dict)
 
     def find(self, form: ProgramForm, node: int, scv: float, *, closed: bool) -> dict[Any, float]:
         """Return ``found`` for a program whose jobs begin with such times between them."""
-        rules = {
+        rules: Rules = {
             Op.VISIT: self._ask, Op.TRAVEL: self._travel, Op.TAKE: self._take, Op.CHOICE: self._choice,
             Op.PARALLEL: self._parallel,
         }  # fmt: skip

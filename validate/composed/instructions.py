@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -88,7 +89,7 @@ class Assembler:
         self._visitors: Counter[str] = Counter()
         self._uses: dict[str, list[str]] = {}
         self._laws: dict[str, int] = {}
-        self._kinds = {
+        self._kinds: dict[Op, Callable[..., None]] = {
             Op.VISIT: self._visit, Op.TRAVEL: self._travel, Op.HOLD: self._hold, Op.TAKE: self._take,
             Op.GIVE: self._give, Op.MARK: self._mark, Op.MOVE: self._move, Op.CHOICE: self._choice,
             Op.PARALLEL: self._fork, Op.COPIES: self._each, Op.REPEAT: self._repeat,

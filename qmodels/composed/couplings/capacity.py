@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from scipy.optimize import brentq
 
-from qmodels.composed.asking import START, Asking
-from qmodels.composed.fixed_point.settling import settle
+from qmodels.composed.decomposition import START, Decomposition
+from qmodels.composed.fixed_point.settle import settle
 from qmodels.composed.fixed_point.state import INF, State
 from qmodels.composed.moments import moments_of
 from qmodels.systems.packets.free_list import FreeList
@@ -35,12 +35,12 @@ def saturation_factor(state: State) -> float:
         return INF
     system, form = state.system, state.form
     varies = any(isinstance(part, FreeList) for part in system.parts.values())
-    found = _limit(State(system, form, Asking(system, form)), rates)
+    found = _limit(State(system, form, Decomposition(system, form)), rates)
     if not varies and not any(take.flow in rates for take in form.takes):
         return found
     for share in SHARES:
         last = found if found < INF else START / max(rates.values())
-        aside = State(system, form, Asking(system, form, known=state.asking.known))
+        aside = State(system, form, Decomposition(system, form, known=state.parts.known))
         try:
             settle(aside, {name: rate * last * share for name, rate in rates.items()}, ROUGH)
         except RuntimeError:
@@ -53,8 +53,8 @@ def saturation_factor(state: State) -> float:
 
 def _limit(state: State, rates: Mapping[str, float]) -> float:
     """Return the factor at which the first part is full."""
-    asking = state.calm if any(flow.loses for flow in state.system.flows) else state.asking
-    return asking.limit({flow.name: rates.get(flow.name, 0.0) for flow in state.system.flows}, [*rates])
+    parts = state.poisson if any(flow.loses for flow in state.system.flows) else state.parts
+    return parts.limit({flow.name: rates.get(flow.name, 0.0) for flow in state.system.flows}, [*rates])
 
 
 def _pool_limit(state: State, pool: str, rates: Mapping[str, float]) -> float:
@@ -72,7 +72,7 @@ def _pool_limit(state: State, pool: str, rates: Mapping[str, float]) -> float:
 
     def room(factor: float) -> float:
         rate = factor * taken + rest
-        most = state.curves[pool](rate).most if state.loses(pool) else state.insides[pool].most(rate)
+        most = state.curves[pool](rate).most if state.loses(pool) else state.subnetworks[pool].most(rate)
         return most / taken - factor
 
     low = NEAR * START / taken

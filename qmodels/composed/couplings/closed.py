@@ -8,14 +8,14 @@ import numpy as np
 from scipy.optimize import brentq
 
 from qmodels.checks import FloatArray
-from qmodels.composed.asking import Heard
-from qmodels.composed.couplings.going_round import going_round
+from qmodels.composed.couplings.closed_mva import closed_mva
 from qmodels.composed.couplings.profile import profile_of
 from qmodels.composed.couplings.regions import Region
-from qmodels.composed.fixed_point.met import met_at, met_now, passage
+from qmodels.composed.decomposition import PartResponses
+from qmodels.composed.fixed_point.pool_waits import latency_of, pool_waits, pool_waits_at
 from qmodels.composed.fixed_point.state import State
 from qmodels.composed.fixed_point.walks import walk
-from qmodels.composed.times import by_part
+from qmodels.composed.program_latency import by_part
 from qmodels.systems.composed.flow import Flow
 
 NEAR = 1e-4
@@ -29,20 +29,20 @@ def closed_rate(state: State, flow: Flow) -> float:
 
     ``state``: the system in a round of its fixed point; ``stays`` at the flow's own pools are set.
 
-    That of `going_round` for what is done outside its own pools, each of which is a region. Pools that other
+    That of `closed_mva` for what is done outside its own pools, each of which is a region. Pools that other
     flows use too, or that branches take from, keep their waits.
     """
     idle = float(flow.think.mean) if flow.think is not None else 0.0
     own = [
         pool
-        for pool in state.insides
+        for pool in state.subnetworks
         if {take.flow for take in state.takes(pool)} == {flow.name}
         and not any(pool in inner for inner in (*state.nested.values(), state.in_branches))
     ]
     fixed = {pool: curve for pool, curve in state.curves.items() if pool not in own}
 
-    def times_of(heard: Heard) -> dict[str, float]:
-        taken, held = walk(state, flow, heard, met_at(state, state.rates, fixed))
+    def times_of(answers: PartResponses) -> dict[str, float]:
+        taken, held = walk(state, flow, answers, pool_waits_at(state, state.rates, fixed))
         times = dict(taken.by_part)
         for pool in own:
             for part, time in held[pool].parts.items() if pool in held else ():
@@ -57,11 +57,11 @@ def closed_rate(state: State, flow: Flow) -> float:
         return times_of(state.view(flow, rate).alone(state.view(flow, 0.0)))
 
     others = state.among(flow.name)
-    most = state.asking.limit({**state.rates, flow.name: 1.0}, [flow.name], met=others)
+    most = state.parts.limit({**state.rates, flow.name: 1.0}, [flow.name], met=others)
     regions = []
     for pool in own:
         each = state.taken(pool, {**state.rates, flow.name: 1.0})
-        inside = state.insides[pool]
+        inside = state.subnetworks[pool]
         speeds = spread(inside.speeds(state.taken(pool, state.rates)), inside.copies) / each
         if speeds[0] <= 0:  # the others fill a part inside
             state.stays[pool], state.numbers[flow.name] = np.inf, {}
@@ -77,14 +77,14 @@ def closed_rate(state: State, flow: Flow) -> float:
         servers=state.servers({flow.name}),
         alone_at=alone_at if state.leaves_traces else None,
     )
-    crowd = going_round(outside, flow.population, idle=idle, regions=regions)
-    rate = float(crowd.rates[-1])
-    for pool, time in zip(own, crowd.regions, strict=True):
+    table = closed_mva(outside, flow.population, idle=idle, regions=regions)
+    rate = float(table.rates[-1])
+    for pool, time in zip(own, table.regions, strict=True):
         each = state.taken(pool, {**state.rates, flow.name: 1.0})
         state.stays[pool] = time / each
-    numbers = _numbers(state, flow, dict(zip(outside.parts, crowd.left, strict=True)), rate)
-    missing = flow.population - rate * (idle + sum(crowd.regions)) - sum(crowd.left)
-    if missing > 0 and crowd.left:
+    numbers = _numbers(state, flow, dict(zip(outside.parts, table.left, strict=True)), rate)
+    missing = flow.population - rate * (idle + sum(table.regions)) - sum(table.left)
+    if missing > 0 and table.left:
         # Those who wait beyond what parts answer do so at the fullest.
         fullest = max(numbers, key=lambda part: numbers[part])
         numbers[fullest] += missing
@@ -98,7 +98,7 @@ def _numbers(state: State, flow: Flow, outside: Mapping[str, float], rate: float
     for pool in state.stays:
         if pool in state.curves and any(take.flow == flow.name for take in state.takes(pool)):
             taken = state.taken(pool, {**state.rates, flow.name: rate})
-            met, inside = state.curves[pool](taken).staying(state.stays[pool]), state.insides[pool]
+            met, inside = state.curves[pool](taken).staying(state.stays[pool]), state.subnetworks[pool]
             for part, time in inside.times_of(met.hold).items():
                 found[part] = found.get(part, 0.0) + taken * time
     return by_part(found)
@@ -124,14 +124,14 @@ def see(state: State, flow: Flow) -> None:
         state.seen[flow.name] = state.extra[flow.name] = 0.0
         return
     time = flow.population / rate - idle
-    met = met_now(state, {**state.rates, flow.name: rate})
+    met = pool_waits(state, {**state.rates, flow.name: rate})
 
     def beyond(seen: float) -> float:
-        return float(passage(state, flow, state.view(flow, seen), met).span.mean) - time
+        return float(latency_of(state, flow, state.view(flow, seen), met).span.mean) - time
 
     state.extra[flow.name] = 0.0
     others = state.among(flow.name)
-    high = state.asking.limit({**state.rates, flow.name: rate}, [flow.name], met=others) * rate * FULL
+    high = state.parts.limit({**state.rates, flow.name: rate}, [flow.name], met=others) * rate * FULL
     high = min(high, 1e3 * rate)
     if beyond(0.0) >= -(NEAR**2) * time:
         state.seen[flow.name] = 0.0

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from qmodels.composed.asking import Asking, Heard
+from qmodels.composed.decomposition import Decomposition, PartResponses
 from qmodels.composed.parts import lost_jobs
 from qmodels.systems.composed.program_form import ProgramForm
 from qmodels.systems.composed.steps import Allocate
@@ -16,18 +16,22 @@ SMALL = 1e-15
 
 
 def losses_of(
-    system: System, form: ProgramForm, asking: Asking, heard: Heard, times: Mapping[str, float]
+    system: System,
+    form: ProgramForm,
+    parts: Decomposition,
+    answers: PartResponses,
+    times: Mapping[str, float],
 ) -> dict[int, float]:
     """Return by site the probability that a request, and its job with it, is lost there.
 
-    ``heard``: what they answer: stations of finite capacity, how many they lose; ``times``: mean time of the
+    ``answers``: of parts: stations of finite capacity say how many they lose; ``times``: mean time of the
     program of each flow: blocks are taken to be in use for all of it [ns].
     """
-    found = {n: answer.lost for n, answer in heard.responses.items() if answer.lost > SMALL}
+    found = {n: answer.lost for n, answer in answers.responses.items() if answer.lost > SMALL}
     lists = dict.fromkeys(site.part for site in form.sites if isinstance(site.step, Allocate))
     for part in lists:
         sites = [s for s in form.sites if s.part == part and isinstance(s.step, Allocate)]
-        streams = [heard.asked[site.number] for site in sites]
+        streams = [answers.asked[site.number] for site in sites]
         holds = [times[site.flow] for site in sites]
         if np.isfinite(holds).all():
             lost, _ = lost_jobs(system.parts[part], tuple(streams), holds)

@@ -12,10 +12,10 @@ from functools import cached_property
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.composed.couplings.closed_mva import PopulationTable, closed_mva
 from qmodels.composed.couplings.dispersion import leaving_scv
-from qmodels.composed.couplings.going_round import Crowd, going_round
 from qmodels.composed.couplings.profile import Profile
-from qmodels.composed.moments import NOTHING, Span
+from qmodels.composed.moments import NOTHING, Moments
 from qmodels.laws.of_law import formulas
 from qmodels.markov.processes.qbd import first_passage
 from qmodels.queues.distributions import birth_death_law
@@ -34,7 +34,7 @@ _OUTSIDE = np.concatenate([np.geomspace(1e5, 1e-3, 160), [0.0]])
 class Pool:
     """What jobs meet at a pool."""
 
-    wait: Span  # for tokens
+    wait: Moments  # for tokens
     hold: float  # mean time that one is held [ns]
     taken: float  # rate at which they are taken [1/ns]
     most: float  # rate at which they can be taken at most [1/ns]
@@ -57,7 +57,7 @@ class Pool:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Inside:
+class PoolSubnetwork:
     """The inside of a pool."""
 
     profile: Profile  # what is done there, by the rate at which tokens of all copies together are taken
@@ -72,12 +72,12 @@ class Inside:
 
     def speeds(self, rate: float) -> FloatArray:
         """Return the rates at which 1, 2, ... jobs inside a copy leave it, if tokens are taken at a rate."""
-        return self._crowd(self.few or self.profile, rate, min(self.tokens, MANY))[1].rates
+        return self._population(self.few or self.profile, rate, min(self.tokens, MANY))[1].rates
 
     def leaving_scv(self, rate: float) -> float:
         """Return the variability of what leaves a copy in the long run where all its tokens are held."""
-        profile, crowd = self._crowd(self.few or self.profile, rate, min(self.tokens, MANY))
-        return leaving_scv(profile, crowd.found, self.noise)
+        profile, table = self._population(self.few or self.profile, rate, min(self.tokens, MANY))
+        return leaving_scv(profile, table.found, self.noise)
 
     def most(self, rate: float) -> float:
         """Return the rate at which tokens of all copies are taken at most, if they are taken at one."""
@@ -86,20 +86,20 @@ class Inside:
             return min(self.profile.limit, self.tokens * self.copies / max(alone, 1e-300))
         return float(self.speeds(rate)[-1]) * self.copies
 
-    def endless(self, rate: float) -> FloatArray:
+    def unlimited(self, rate: float) -> FloatArray:
         """Return the same as if there were tokens for all."""
-        return self._crowd(self.profile, rate, MANY)[1].rates
+        return self._population(self.profile, rate, MANY)[1].rates
 
-    def _crowd(self, profile: Profile, rate: float, jobs: int) -> tuple[Profile, Crowd]:
+    def _population(self, profile: Profile, rate: float, jobs: int) -> tuple[Profile, PopulationTable]:
         others = round(rate * (self.copies - 1) / self.copies, 15)
         key = (id(profile), others, jobs)
         if key not in self._known:
             here = profile.after(others)
-            self._known[key] = here, going_round(here, jobs)
+            self._known[key] = here, closed_mva(here, jobs)
         return self._known[key]
 
     @cached_property
-    def _known(self) -> dict[tuple[int, float, int], tuple[Profile, Crowd]]:
+    def _known(self) -> dict[tuple[int, float, int], tuple[Profile, PopulationTable]]:
         return {}
 
     def times_of(self, hold: float) -> dict[str, float]:
@@ -116,7 +116,7 @@ class Inside:
 
 
 def open_pool(
-    inside: Inside, rate: float, *, gaps: PhaseType, plain: float | None = None, stalled: float = 0.0
+    inside: PoolSubnetwork, rate: float, *, gaps: PhaseType, plain: float | None = None, stalled: float = 0.0
 ) -> Pool:
     r"""Return what jobs that come at a rate meet at a pool.
 
@@ -147,20 +147,22 @@ def open_pool(
     speeds = inside.speeds(rate)
     most = float(speeds[-1])
     if own >= most * FULL:
-        endless = Span(np.inf, np.inf)
+        endless = Moments(np.inf, np.inf)
         hold = tokens / most if most > 0 else np.inf  # others fill a part inside
         return Pool(wait=endless, hold=hold, taken=rate, most=most * inside.copies, busy=1.0)
     held, queued, waits = _numbers(own, speeds, gaps)
-    everyone = _numbers(own, inside.endless(rate), gaps)
-    crowded = max((everyone[0] + everyone[1]) / own - alone, 0.0)
-    ratio = (plain - alone) / crowded if crowded > 1e-12 * alone and alone <= plain < np.inf else 1.0
+    everyone = _numbers(own, inside.unlimited(rate), gaps)
+    waits_beyond = max((everyone[0] + everyone[1]) / own - alone, 0.0)
+    ratio = (
+        (plain - alone) / waits_beyond if waits_beyond > 1e-12 * alone and alone <= plain < np.inf else 1.0
+    )
     bursts = gaps_scv(gaps)
     served = (bursts + inside.leaving_scv(rate)) / (bursts + 1)
     wait = queued / own * served
-    hold = alone + min(max(held / own - alone, 0.0), crowded) * ratio
+    hold = alone + min(max(held / own - alone, 0.0), waits_beyond) * ratio
     # Of those who share a server, what is waited outside is waited in order.
     outside = queued / max(queued + held - own * alone, 1e-300) if inside.shared else 0.0
-    least = alone + crowded * (ratio - min(outside, 1.0) * max(ratio - served, 0.0)) - hold
+    least = alone + waits_beyond * (ratio - min(outside, 1.0) * max(ratio - served, 0.0)) - hold
     paused = stalled * own / (most - own)
     # What they wait for outside instead of inside, and pauses, they wait for no longer than they hold tokens.
     longer = max(least if least > wait else 0.0, paused)
@@ -198,9 +200,9 @@ def _numbers(rate: float, speeds: FloatArray, gaps: PhaseType) -> tuple[float, f
     return number - queued, queued, float((at @ beyond).sum()) / total
 
 
-def _wait(mean: float, waits: float) -> Span:
+def _wait(mean: float, waits: float) -> Moments:
     """Return a wait of a mean, exponential for the share of jobs that wait."""
-    return Span(mean, max(2 * mean**2 / waits - mean**2, 0.0) if waits > 0 else 0.0)
+    return Moments(mean, max(2 * mean**2 / waits - mean**2, 0.0) if waits > 0 else 0.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -211,14 +213,14 @@ class ClosedPool:
     delay follows from the rate.
     """
 
-    inside: Inside  # its inside
+    inside: PoolSubnetwork  # its inside
     jobs: int  # jobs that may come to a copy
 
     def at(self, rate: float) -> Pool:
         """Return what is met if tokens of all copies together are taken at a rate."""
         copies, tokens = self.inside.copies, self.inside.tokens
         if self.inside.speeds(rate)[0] <= 0:  # others fill a part inside
-            return Pool(wait=Span(np.inf, np.inf), hold=np.inf, taken=rate, most=0.0, busy=1.0)
+            return Pool(wait=Moments(np.inf, np.inf), hold=np.inf, taken=rate, most=0.0, busy=1.0)
         own, rows = rate / copies, self._rows(rate)
         wait, hold, waits = (float(np.interp(own, rows[:, 0], rows[:, k])) for k in (1, 2, 3))
         most = float(rows[-1, 0])

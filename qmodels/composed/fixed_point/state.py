@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from qmodels.composed.as_network import arrival_law
-from qmodels.composed.asking import Asking, Heard, Others
-from qmodels.composed.couplings.pauses import met_once
-from qmodels.composed.couplings.pools import Inside, Pool
-from qmodels.composed.couplings.revisits import visit_laws
+from qmodels.composed.couplings.feedback import visit_laws
+from qmodels.composed.couplings.pools import Pool, PoolSubnetwork
+from qmodels.composed.couplings.refresh_pauses import limited_pauses
+from qmodels.composed.decomposition import Decomposition, Others, PartResponses
 from qmodels.composed.moments import moments_of
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
@@ -34,7 +34,7 @@ class State:
 
     system: System  # the system
     form: ProgramForm  # its programs
-    asking: Asking  # its parts
+    parts: Decomposition  # its parts
     # What flows and pools are called that are parts of one, see `qmodels.composed.by_place`.
     names: Mapping[str, str] = field(default_factory=dict)
     rates: dict[str, float] = field(default_factory=dict)  # jobs of each flow that begin [1/ns]
@@ -50,7 +50,7 @@ class State:
     stays: dict[str, float] = field(default_factory=dict)
     # Share of the jobs of each flow that come to its end.
     ending: dict[str, float] = field(default_factory=dict)
-    insides: dict[str, Inside] = field(default_factory=dict)  # the inside of each pool
+    subnetworks: dict[str, PoolSubnetwork] = field(default_factory=dict)  # the inside of each pool
     # What is met at each pool, by the rate at which its tokens are taken.
     curves: dict[str, Callable[[float], Pool]] = field(default_factory=dict)
     # How long a job alone holds a token of each pool [ns].
@@ -59,10 +59,10 @@ class State:
     known: dict[Any, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.asking.peaks = {flow.name: peak_of(flow) for flow in self.system.flows}
+        self.parts.peaks = {flow.name: peak_of(flow) for flow in self.system.flows}
 
     @cached_property
-    def alike(self) -> list[tuple[Flow, list[str]]]:
+    def identical(self) -> list[tuple[Flow, list[str]]]:
         """The closed flows, and the names of others like each, which go round as it does."""
         found: list[tuple[Flow, list[str]]] = []
         for flow in self.system.flows:
@@ -89,37 +89,37 @@ class State:
         return any(isinstance(part, DramSystem) for part in self.system.parts.values())
 
     @cached_property
-    def calm(self) -> Asking:
+    def poisson(self) -> Decomposition:
         """The parts as they answer to jobs inside a pool, whose arrival is counted there."""
-        return Asking(self.system, self.form, crowds=False)
+        return Decomposition(self.system, self.form, with_refresh_batches=False)
 
     def all_closed(self, pool: str) -> bool:
         """Return whether only jobs that go round take tokens of a pool."""
         return all(self.system.flow(take.flow).closed for take in self.takes(pool))
 
-    def asking_inside(self, pool: str) -> Asking:
+    def parts_inside(self, pool: str) -> Decomposition:
         """Return what to ask for jobs that go round inside a pool."""
-        return self.asking if self.all_closed(pool) else self.calm
+        return self.parts if self.all_closed(pool) else self.poisson
 
     @cached_property
     def visit_laws(self) -> dict[str, Any]:
         """How often the jobs of each flow come to each part."""
         return {name: visit_laws(self.form, root) for name, root in self.form.roots.items()}
 
-    def heard(self, flow: Flow) -> Heard:
+    def answers(self, flow: Flow) -> PartResponses:
         """Return what parts answer to the jobs of a flow; one of a closed flow does not meet itself."""
         if not flow.closed:
-            return self.asking.at(self.rates, met=self.among())
+            return self.parts.evaluate(self.rates, met=self.among())
         return self.view(flow, self.seen.get(flow.name, self.rates[flow.name]))
 
-    def view(self, flow: Flow, rate: float) -> Heard:
+    def view(self, flow: Flow, rate: float) -> PartResponses:
         """Return what parts answer if the jobs of a flow, others than one's own, have a rate."""
         local = flow.population / max(len(flow.at), 1)
         # At the copy at one's own place there are only those of that place.
         here = max(local - 1, 0.0) / local * flow.population / max(flow.population - 1, 1)
         own = {**self.rates, flow.name: rate * here}
-        heard = self.asking.at({**self.rates, flow.name: rate}, own=own, met=self.among(flow.name))
-        return met_once(heard, self.sites_of(flow.name), self.rates, flow.population)
+        answers = self.parts.evaluate({**self.rates, flow.name: rate}, own=own, met=self.among(flow.name))
+        return limited_pauses(answers, self.sites_of(flow.name), self.rates, flow.population)
 
     def count(self, flow: str, numbers: Mapping[str, float]) -> None:
         """Keep how many jobs of a flow are at parts: the mean with the last round, lest rounds take turns."""
@@ -142,20 +142,20 @@ class State:
         """Return where a flow asks."""
         return [site for site in self.form.sites if site.flow == flow]
 
-    def heard_inside(self, pool: str, heard: Heard, rate: float) -> Heard:
+    def answers_inside(self, pool: str, answers: PartResponses, rate: float) -> PartResponses:
         """Return what parts answer to jobs that hold tokens of a pool, taken at a rate besides by oneself."""
         if not self.leaves_traces:
-            return heard
+            return answers
         flows = {take.flow: self.rates[take.flow] for take in self.takes(pool)}
         taken, alone = self.taken(pool, self.rates), self.lone.get(pool, 0.0)
         if taken <= 0 or alone <= 0:
-            return heard
+            return answers
         jobs: float = self.tokens(pool) * (self.system.copies(pool) if pool in self.system.parts else 1)
         factor = (rate + 1 / alone) / taken
         if self.all_closed(pool):
             jobs, factor = min(jobs, self.visitors(pool)), 1.0
         rates = {name: each * factor for name, each in flows.items()}
-        return met_once(heard, self.sites_inside(pool), rates, jobs)
+        return limited_pauses(answers, self.sites_inside(pool), rates, jobs)
 
     def sites_inside(self, pool: str) -> list[Site]:
         """Return where jobs ask that hold tokens of a pool."""

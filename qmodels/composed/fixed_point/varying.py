@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from qmodels.composed.asking import Asking
 from qmodels.composed.couplings.busy_banks import trials_of
-from qmodels.composed.couplings.full_windows import entering
+from qmodels.composed.couplings.feedback import effective_scv
+from qmodels.composed.couplings.fork_correlation import ForkCorrelation
 from qmodels.composed.couplings.losses import losses_of, surviving
-from qmodels.composed.couplings.revisits import effective_scv
-from qmodels.composed.couplings.siblings import Siblings
-from qmodels.composed.fixed_point.met import passage
+from qmodels.composed.couplings.window_blocking import entering
+from qmodels.composed.decomposition import Decomposition
+from qmodels.composed.fixed_point.pool_waits import latency_of
 from qmodels.composed.fixed_point.state import INF, State, begun_scv
 from qmodels.composed.variability import Variability
 from qmodels.systems.composed.batch_laws import batch_companions
@@ -23,47 +23,49 @@ DIGITS = 5
 """Significant digits of what passes from part to part of variability."""
 
 
-def vary(state: State, weight: float) -> None:
+def update_variability(state: State, weight: float) -> None:
     """Let variability pass through the programs once more."""
-    _pass_on(state, state.asking, weight, begun_scv)
+    _pass_on(state, state.parts, weight, begun_scv)
     if any(flow.loses for flow in state.system.flows) or any(
         isinstance(part, FreeList) or getattr(part, "capacity", INF) < INF
         for part in state.system.parts.values()
     ):
         _lose(state)
     if any(not state.system.flow(take.flow).closed for take in state.form.takes):
-        _pass_on(state, state.calm, weight, None)
+        _pass_on(state, state.poisson, weight, None)
 
 
 def _lose(state: State) -> None:
     """Find the trials of allocations, and the jobs that are lost."""
-    heard = state.asking.at(state.rates)
-    state.asking.trials = trials_of(state.system, state.form, state.rates, heard)
-    times = {flow.name: passage(state, flow).span.mean for flow in state.system.flows}
-    losses = losses_of(state.system, state.form, state.asking, heard, times)
-    state.asking.entering = entering(state)
-    state.asking.coming, state.ending = surviving(state.form, losses, state.asking.entering)
-    # Inside a window the jobs that are lost in front of it are not counted.
-    state.calm.coming, _ = surviving(state.form, losses, {})
-    state.calm.trials = state.asking.trials
+    answers = state.parts.evaluate(state.rates)
+    state.parts.trials = trials_of(state.system, state.form, state.rates, answers)
+    times = {flow.name: latency_of(state, flow).span.mean for flow in state.system.flows}
+    losses = losses_of(state.system, state.form, state.parts, answers, times)
+    state.parts.entering = entering(state)
+    state.parts.coming, state.ending = surviving(state.form, losses, state.parts.entering)
+    # PoolSubnetwork a window the jobs that are lost in front of it are not counted.
+    state.poisson.coming, _ = surviving(state.form, losses, {})
+    state.poisson.trials = state.parts.trials
 
 
-def _pass_on(state: State, asking: Asking, weight: float, begun: Callable[[Flow], float] | None) -> None:
+def _pass_on(
+    state: State, parts: Decomposition, weight: float, begun: Callable[[Flow], float] | None
+) -> None:
     """Pass variability on; without what begins it, as where jobs go round, arrivals are by chance."""
-    heard = asking.at(state.rates, met=state.among())
-    scvs, batches = dict(asking.scvs), dict(asking.batches)
+    answers = parts.evaluate(state.rates, met=state.among())
+    scvs, batches = dict(parts.scvs), dict(parts.batches)
     for flow in state.system.flows:
         root = state.form.roots[flow.name]
-        for number, size in Siblings(state.system, heard.responses).find(state.form, root).items():
+        for number, size in ForkCorrelation(state.system, answers.responses).find(state.form, root).items():
             batches[number] = _rounded(weight * size + (1 - weight) * batches.get(number, size))
         if begun is None:
             continue
-        passed = Variability(heard, asking.raised).find(state.form, root, begun(flow), closed=flow.closed)
+        passed = Variability(answers, parts.raised).find(state.form, root, begun(flow), closed=flow.closed)
         for number, plain in passed.items():
             if not isinstance(number, int) or number < 0:
                 scvs[number] = _rounded(weight * plain + (1 - weight) * scvs.get(number, plain))
                 continue
-            load = heard.intensity[state.form.sites[number].part]
+            load = answers.intensity[state.form.sites[number].part]
             scv = _revisited(state, flow.name, number, plain, min(load, 1.0))
             site = state.form.sites[number]
             if site.batch.size <= 2:
@@ -73,9 +75,9 @@ def _pass_on(state: State, asking: Asking, weight: float, begun: Callable[[Flow]
             # the next burstier in every round.
             together = (state.visit_laws[flow.name][site.part].size - 1) * max(site.batch.size - 1, 1)
             scv = min(scv, together * (max(begun(flow), 1.0) + 1.0))
-            asking.raised[number] = max(scv / plain, 1.0) if plain > 0 else 1.0
+            parts.raised[number] = max(scv / plain, 1.0) if plain > 0 else 1.0
             scvs[number] = _rounded(weight * scv + (1 - weight) * scvs.get(number, scv))
-    asking.scvs, asking.batches = scvs, batches
+    parts.scvs, parts.batches = scvs, batches
 
 
 def _revisited(state: State, flow: str, number: int, scv: float, load: float) -> float:

@@ -5,39 +5,41 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from qmodels.composed.asking import Heard
 from qmodels.composed.couplings.pools import Pool
-from qmodels.composed.couplings.turning import turning_of
+from qmodels.composed.couplings.setup_times import setup_times
+from qmodels.composed.decomposition import PartResponses
 from qmodels.composed.fixed_point.state import State
-from qmodels.composed.passage import Held, Surroundings, Walk
-from qmodels.composed.times import Passage
+from qmodels.composed.latency import Held, LatencyInputs, LatencyWalk
+from qmodels.composed.program_latency import ProgramLatency
 from qmodels.systems.composed.flow import Flow
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Met:
+class PoolWaits:
     """What is met at pools."""
 
     pools: dict[str, Pool]  # at each pool
-    within: Mapping[str, Heard]  # what parts answer to jobs that hold tokens of a pool
+    within: Mapping[str, PartResponses]  # what parts answer to jobs that hold tokens of a pool
 
 
-NO_POOLS = Met(pools={}, within={})
+NO_POOLS = PoolWaits(pools={}, within={})
 
 
-def walk(state: State, flow: Flow, heard: Heard, met: Met) -> tuple[Passage, dict[str, Held]]:
+def walk(
+    state: State, flow: Flow, answers: PartResponses, met: PoolWaits
+) -> tuple[ProgramLatency, dict[str, Held]]:
     """Return what a program takes, and how long it holds the tokens of pools."""
-    walking = Walk(
+    walking = LatencyWalk(
         state.form,
-        Surroundings(
-            heard=heard,
+        LatencyInputs(
+            answers=answers,
             within=met.within,
             waits={t.number: met.pools[t.part].wait for t in state.form.takes if t.part in met.pools},
-            turning=turning_of(state.form.takes, state.turning, state.times_taken) if state.turning else {},
-            own=state.asking.own_loads(state.rates, heard),
-            together=state.asking.batches,
+            turning=setup_times(state.form.takes, state.turning, state.times_taken) if state.turning else {},
+            own=state.parts.own_loads(state.rates, answers),
+            together=state.parts.batches,
             network=state.system.interconnect,
             rows=state.rows,
         ),
     )
-    return walking.through(state.form.roots[flow.name]), walking.held
+    return walking.latency_of(state.form.roots[flow.name]), walking.held

@@ -3,7 +3,7 @@
 import pytest
 
 import qmodels as qm
-from qmodels.composed.couplings.circles import circle_doubts
+from qmodels.composed.couplings.deadlock_cycles import deadlock_doubts
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.program_form import lower
@@ -20,7 +20,7 @@ def taking(one, other):
 
 def doubts(flows, **tokens):
     system = System(parts={name: Tokens(count=count) for name, count in tokens.items()}, flows=flows)
-    return circle_doubts(system, lower(system, {}))
+    return deadlock_doubts(system, lower(system, {}))
 
 
 def two(first, second, jobs=2):

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from qmodels.composed import solve_system
+from qmodels.composed.couplings.closed_mva import closed_mva
 from qmodels.composed.couplings.dispersion import leaving_scv
-from qmodels.composed.couplings.going_round import going_round
 from qmodels.composed.couplings.profile import profile_of
 from qmodels.composed.variability import passed_on
 from qmodels.systems.composed.flow import Flow
@@ -67,9 +67,9 @@ def servers(*services):
 
 def test_one_that_goes_round_is_a_renewal_process_and_a_full_server_leaves_as_it_serves():
     profile, noise = servers(1.0, 3.0), {"0": 4.0, "1": 0.5}
-    one = leaving_scv(profile, going_round(profile, 1).found, noise)
+    one = leaving_scv(profile, closed_mva(profile, 1).found, noise)
     assert_allclose(one, (4.0 * 1.0 + 0.5 * 9.0) / 16, rtol=1e-9)
-    many = leaving_scv(profile, going_round(profile, 60).found, noise)
+    many = leaving_scv(profile, closed_mva(profile, 60).found, noise)
     assert_allclose(many, 0.5, rtol=0.01)
 
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from qmodels.composed.couplings.going_round import going_round
-from qmodels.composed.couplings.pools import POISSON, ClosedPool, Inside, open_pool
+from qmodels.composed.couplings.closed_mva import closed_mva
+from qmodels.composed.couplings.feedback import effective_scv
+from qmodels.composed.couplings.fork_correlation import equivalent_batch
+from qmodels.composed.couplings.pools import POISSON, ClosedPool, PoolSubnetwork, open_pool
 from qmodels.composed.couplings.profile import profile_of
 from qmodels.composed.couplings.regions import Region
-from qmodels.composed.couplings.revisits import effective_scv
-from qmodels.composed.couplings.siblings import as_batch
-from qmodels.composed.moments import Span, last_of, last_of_row, one_of
+from qmodels.composed.moments import Moments, max_of_n, max_of_staggered, mixture_of
 from qmodels.markov.processes.phase_type_fit import ph_from_moments
 from qmodels.networks.closed.mva import mva
 from qmodels.queues.markovian.mmc import mmc
@@ -26,10 +26,10 @@ def single_servers(*services):
 
 @pytest.mark.parametrize("idle", [0.0, 5.0])
 def test_single_servers_go_round_as_in_exact_mva(idle):
-    crowd = going_round(single_servers(1.0, 0.4, 2.0), 12, idle=idle)
+    table = closed_mva(single_servers(1.0, 0.4, 2.0), 12, idle=idle)
     for jobs in (1, 2, 5, 12):
         exact = mva(population=jobs, mean_service_time=[1.0, 0.4, 2.0], think_time=idle)
-        assert_allclose(crowd.rates[jobs - 1], exact.system_throughput, rtol=1e-9)
+        assert_allclose(table.rates[jobs - 1], exact.system_throughput, rtol=1e-9)
 
 
 def test_several_servers_go_round_as_in_exact_mva():
@@ -38,26 +38,26 @@ def test_several_servers_go_round_as_in_exact_mva():
         return {"many": float(station.mean_response_time), "one": 1 / (1 - rate)}
 
     profile = profile_of(times_at, limit=1.0, most=1.0, servers={"many": 3})
-    crowd = going_round(profile, 10)
+    table = closed_mva(profile, 10)
     exact = mva(population=10, mean_service_time=[2.0, 1.0], servers=[3, 1])
-    assert_allclose(crowd.rates[-1], exact.system_throughput, rtol=1e-6)
+    assert_allclose(table.rates[-1], exact.system_throughput, rtol=1e-6)
 
 
 def test_a_region_is_a_station_of_its_rates():
-    crowd = going_round(single_servers(1.0), 8, regions=[Region(speeds=np.array([0.5, 1.0]))])
+    table = closed_mva(single_servers(1.0), 8, regions=[Region(speeds=np.array([0.5, 1.0]))])
     exact = mva(population=8, mean_service_time=[1.0, 2.0], servers=[1, 2])
-    assert_allclose(crowd.rates[-1], exact.system_throughput, rtol=1e-9)
+    assert_allclose(table.rates[-1], exact.system_throughput, rtol=1e-9)
 
 
 def test_a_pool_before_a_single_server_changes_nothing():
-    inside = Inside(profile=single_servers(1.0), tokens=3, copies=1)
+    inside = PoolSubnetwork(profile=single_servers(1.0), tokens=3, copies=1)
     pool = open_pool(inside, 0.7, gaps=POISSON)
     assert_allclose(pool.wait.mean + pool.hold, 1 / 0.3, rtol=1e-9)
     assert_allclose(pool.most, 1.0, rtol=1e-9)
 
 
 def test_phases_of_gaps_that_are_poisson_are_poisson():
-    inside = Inside(profile=single_servers(1.0, 0.5), tokens=4, copies=1)
+    inside = PoolSubnetwork(profile=single_servers(1.0, 0.5), tokens=4, copies=1)
     # Two phases that are alike.
     same = PhaseType(initial=(0.5, 0.5), generator=((-1.0, 0.0), (0.0, -1.0)))
     one, two = (open_pool(inside, 0.6, gaps=gaps) for gaps in (POISSON, same))
@@ -68,24 +68,24 @@ def test_phases_of_gaps_that_are_poisson_are_poisson():
 
 
 def test_a_closed_pool_is_the_machine_repair_model():
-    inside = Inside(profile=single_servers(1.0), tokens=1, copies=1)
+    inside = PoolSubnetwork(profile=single_servers(1.0), tokens=1, copies=1)
     exact = mva(population=4, mean_service_time=[1.0], think_time=3.0)
     pool = ClosedPool(inside=inside, jobs=4).at(float(exact.system_throughput))
     assert_allclose(pool.wait.mean + pool.hold, 4 / exact.system_throughput - 3.0, rtol=1e-3)
 
 
 def test_moments_of_the_last():
-    exponential = Span(1.0, 1.0)
-    assert_allclose(last_of([exponential] * 3).mean, 1 + 1 / 2 + 1 / 3, rtol=1e-3)
-    assert_allclose(last_of([exponential], [3]).variance, 1 + 1 / 4 + 1 / 9, rtol=1e-2)
-    assert last_of([Span(2.0, 0.0), Span(3.0, 0.0)]) == Span(3.0, 0.0)
-    assert_allclose(last_of_row(2, 0.0, exponential).mean, 1.5, rtol=1e-3)
-    assert one_of([1.0, 0.0], [exponential, Span(np.inf, np.inf)]) == exponential
+    exponential = Moments(1.0, 1.0)
+    assert_allclose(max_of_n([exponential] * 3).mean, 1 + 1 / 2 + 1 / 3, rtol=1e-3)
+    assert_allclose(max_of_n([exponential], [3]).variance, 1 + 1 / 4 + 1 / 9, rtol=1e-2)
+    assert max_of_n([Moments(2.0, 0.0), Moments(3.0, 0.0)]) == Moments(3.0, 0.0)
+    assert_allclose(max_of_staggered(2, 0.0, exponential).mean, 1.5, rtol=1e-3)
+    assert mixture_of([1.0, 0.0], [exponential, Moments(np.inf, np.inf)]) == exponential
 
 
 @pytest.mark.parametrize("together", [1.0, 1.3, 2.0, 6.7])
 def test_batches_of_a_size_that_is_no_whole_number(together):
-    law = as_batch(together)
+    law = equivalent_batch(together)
     numbers = np.arange(law.size)
     assert_allclose(law.sum(), 1)
     assert_allclose(law @ numbers**2 / (law @ numbers), together)
@@ -105,7 +105,7 @@ def test_a_region_that_is_never_empty_keeps_its_digits(tokens):
     """Jobs that think and one station of many servers: a birth and death chain."""
     jobs, think, service = 768, 60.0, 60.0
     speeds = np.arange(1, tokens + 1) / service
-    crowd = going_round(
+    table = closed_mva(
         profile_of(lambda rate: {"none": 0.0}, limit=np.inf, most=1.0, servers={}),
         jobs, idle=think, regions=[Region(speeds=speeds)],
     )  # fmt: skip
@@ -113,8 +113,8 @@ def test_a_region_that_is_never_empty_keeps_its_digits(tokens):
     logs = np.cumsum(np.log((jobs - number) / think) - np.log(speeds[np.minimum(number, tokens - 1)]))
     law = np.exp(np.append(0.0, logs) - logs.max())
     rate = law[1:] @ speeds[np.minimum(number, tokens - 1)] / law.sum()
-    assert_allclose(crowd.rates[-1], rate, rtol=1e-9)
-    assert_allclose(crowd.regions, law @ np.arange(jobs + 1) / law.sum() / rate, rtol=1e-9)
+    assert_allclose(table.rates[-1], rate, rtol=1e-9)
+    assert_allclose(table.regions, law @ np.arange(jobs + 1) / law.sum() / rate, rtol=1e-9)
 
 
 def test_parts_are_asked_no_further_than_jobs_go():
@@ -124,5 +124,5 @@ def test_parts_are_asked_no_further_than_jobs_go():
         asked.append(rate)
         return {"one": 1 / (1 - rate)}
 
-    going_round(profile_of(times_at, limit=1.0, most=1.0, servers={}), 2, idle=9.0)
+    closed_mva(profile_of(times_at, limit=1.0, most=1.0, servers={}), 2, idle=9.0)
     assert 0.1 < max(asked) < 0.5

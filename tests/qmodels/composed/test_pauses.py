@@ -5,7 +5,7 @@ import pytest
 
 import qmodels as qm
 from cases.composed_errors.accuracy import simulated
-from qmodels.composed.couplings.pauses import share_met
+from qmodels.composed.couplings.refresh_pauses import pause_share
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.steps import Each, Read
 from qmodels.systems.composed.system import System
@@ -18,7 +18,7 @@ def test_the_share_is_that_of_random_arrivals_once_each(pause, between):
     gaps = np.random.default_rng(1).exponential(between, 400_000)
     waits = np.maximum(pause - gaps, 0.0)
     found, noise = waits.mean(), 4 * waits.std() / np.sqrt(waits.size)
-    assert share_met(pause, between) * pause**2 / (2 * between) == pytest.approx(found, abs=noise)
+    assert pause_share(pause, between) * pause**2 / (2 * between) == pytest.approx(found, abs=noise)
 
 
 @pytest.mark.parametrize(("jobs", "think"), [(1, None), (2, None), (4, None), (3, 200.0)])

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 import qmodels as qm
-from qmodels.composed.moments import Span
+from qmodels.composed.moments import Moments
 from qmodels.composed.stalls import Stall, after_another, one_stall, quantile_of
 from validate import simulate
 
 
 def test_a_delay_is_evenly_spread_behind_the_rest():
     stall = Stall(0.1, 5.0)
-    late = Span(10.0 + 0.5, stall.variance)
+    late = Moments(10.0 + 0.5, stall.variance)
     assert quantile_of([(1.0, late, stall)], 0.89) == pytest.approx(10.0)
     assert quantile_of([(1.0, late, stall)], 0.95) == pytest.approx(15.0, abs=10 / 8)
     gamma = quantile_of([(1.0, late, Stall())], 0.95)

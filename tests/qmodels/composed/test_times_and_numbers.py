@@ -13,20 +13,28 @@ from scipy import stats
 
 from qmodels.composed.couplings.closed import spread
 from qmodels.composed.couplings.losses import surviving
-from qmodels.composed.couplings.turning import turning_of
+from qmodels.composed.couplings.setup_times import setup_times
 from qmodels.composed.figures import FlowFigures, flow_metrics, parts_together
 from qmodels.composed.moments import (
     NOTHING,
-    Span,
-    last_of,
-    last_of_law,
-    last_of_row,
+    Moments,
+    max_of_n,
+    max_of_random_n,
+    max_of_staggered,
+    mixture_of,
     moments_of,
-    one_of,
-    so_many,
+    sum_of_n,
+)
+from qmodels.composed.program_latency import (
+    TOGETHER,
+    ProgramLatency,
+    association,
+    in_series,
+    joined_by_part,
+    mixed,
+    positive_law,
 )
 from qmodels.composed.stalls import Stall, quantile_of
-from qmodels.composed.times import TOGETHER, Passage, apart_by_part, association, in_series, mixed, some_of
 from qmodels.composed.variability import Passing
 from qmodels.systems.composed.batch_laws import ONE, batch_companions, compound, thinned_law
 from qmodels.systems.composed.parts import Tokens
@@ -35,15 +43,15 @@ from qmodels.systems.composed.steps import Acquire, Visit
 
 checks = settings(max_examples=20, deadline=None, derandomize=True)
 shares = st.lists(st.floats(0.01, 1.0), min_size=2, max_size=6).map(lambda some: np.array(some) / sum(some))
-ENDLESS = Span(inf, inf)
+ENDLESS = Moments(inf, inf)
 
 
 def test_quantiles_are_those_of_gamma_laws():
-    assert_allclose(Span(3.0, 9.0).quantile(0.99), -3 * np.log(0.01))
-    assert_allclose(Span(2.0, 1.0).quantile(0.3), stats.gamma(4, scale=0.5).ppf(0.3))
-    assert Span(2.0, 0.0).quantile(0.99) == 2 and ENDLESS.quantile(0.5) == inf
-    assert (Span(2.0, 1.0).scv, NOTHING.scv, ENDLESS.scv) == (0.25, 0, 0)
-    assert Span(2.0, 1.0).stretched(3.0) == Span(6.0, 9.0)
+    assert_allclose(Moments(3.0, 9.0).quantile(0.99), -3 * np.log(0.01))
+    assert_allclose(Moments(2.0, 1.0).quantile(0.3), stats.gamma(4, scale=0.5).ppf(0.3))
+    assert Moments(2.0, 0.0).quantile(0.99) == 2 and ENDLESS.quantile(0.5) == inf
+    assert (Moments(2.0, 1.0).scv, NOTHING.scv, ENDLESS.scv) == (0.25, 0, 0)
+    assert Moments(2.0, 1.0).stretched(3.0) == Moments(6.0, 9.0)
 
 
 @checks
@@ -52,14 +60,14 @@ def test_so_many_numbers_have_the_moments_of_their_law(outer, inner):
     law = compound(outer, inner)
     assert_allclose(law.sum(), 1)
     assert_allclose(
-        moments_of(law), (lambda s: (s.mean, s.variance))(so_many(outer, Span(*moments_of(inner))))
+        moments_of(law), (lambda s: (s.mean, s.variance))(sum_of_n(outer, Moments(*moments_of(inner))))
     )
     numbers = np.arange(outer.size)
-    once = one_of(outer.tolist(), [Span(float(n), 0.0) for n in numbers])
+    once = mixture_of(outer.tolist(), [Moments(float(n), 0.0) for n in numbers])
     assert_allclose((once.mean, once.variance), moments_of(outer), atol=1e-12)
     # One that is picked is in a large group more often.
     assert_allclose(batch_companions(outer), (numbers * outer / (numbers @ outer)) @ numbers)
-    assert so_many(outer, ENDLESS) == ENDLESS == one_of([0.5, 0.5], [NOTHING, ENDLESS])
+    assert sum_of_n(outer, ENDLESS) == ENDLESS == mixture_of([0.5, 0.5], [NOTHING, ENDLESS])
 
 
 @checks
@@ -76,7 +84,7 @@ def test_requests_are_neither_lost_nor_made(law, share, times):
     binomial = sum(p * stats.binom.pmf(numbers, n, share) for n, p in enumerate(law.tolist()))
     assert_allclose(thinned_law(law, share), binomial, atol=1e-12)
     assert after.thinned(share).times == pytest.approx(after.times * share)
-    given_some = some_of(law)
+    given_some = positive_law(law)
     assert given_some[0] == 0 and given_some.sum() == pytest.approx(1)
     assert_allclose(given_some[1:] / given_some[-1], law[1:] / law[-1])
 
@@ -84,35 +92,37 @@ def test_requests_are_neither_lost_nor_made(law, share, times):
 @checks
 @given(a=st.floats(0.2, 5.0), b=st.floats(0.2, 5.0))
 def test_the_later_of_two_exponential_times(a, b):
-    found = last_of([Span(1 / a, a**-2), Span(1 / b, b**-2)])
+    found = max_of_n([Moments(1 / a, a**-2), Moments(1 / b, b**-2)])
     mean = 1 / a + 1 / b - 1 / (a + b)
     square = 2 / a**2 + 2 / b**2 - 2 / (a + b) ** 2
     assert_allclose((found.mean, found.variance), (mean, square - mean**2), rtol=5e-3)
     # Beside a constant b: what is beyond it.
-    found = last_of([Span(1 / a, a**-2), Span(b, 0.0)])
+    found = max_of_n([Moments(1 / a, a**-2), Moments(b, 0.0)])
     mean = b + np.exp(-a * b) / a
     square = b**2 + 2 * np.exp(-a * b) * (b / a + a**-2)
     assert_allclose(found.mean, mean, rtol=5e-3)
     assert_allclose(found.variance, square - mean**2, rtol=2e-2, atol=1e-4 * b**2)
-    assert last_of([Span(b, 0.0), ENDLESS]) == ENDLESS
+    assert max_of_n([Moments(b, 0.0), ENDLESS]) == ENDLESS
 
 
 def test_the_last_of_a_random_number_is_one_of_the_lasts():
-    span, law = Span(2.0, 4.0), np.array([0.2, 0.3, 0.0, 0.5])
+    span, law = Moments(2.0, 4.0), np.array([0.2, 0.3, 0.0, 0.5])
     harmonic = np.array([0.0, 1.0, 0.0, 1 + 1 / 2 + 1 / 3])
-    assert_allclose(last_of_law(law, span).mean, 2 * law @ harmonic, rtol=5e-3)
-    assert_allclose(last_of_law(law, Span(3.0, 0.0)).mean, 0.8 * 3)
-    assert_allclose(last_of([span, span, span]).mean, last_of([span], [3.0]).mean, rtol=1e-4)
+    assert_allclose(max_of_random_n(law, span).mean, 2 * law @ harmonic, rtol=5e-3)
+    assert_allclose(max_of_random_n(law, Moments(3.0, 0.0)).mean, 0.8 * 3)
+    assert_allclose(max_of_n([span, span, span]).mean, max_of_n([span], [3.0]).mean, rtol=1e-4)
 
 
 def test_a_row_whose_times_hardly_overlap_ends_with_its_last_one():
-    span = Span(2.0, 1.0)
-    assert_allclose(last_of_row(5, 100.0, span).mean, 402.0, rtol=1e-3)
-    assert_allclose(last_of_row(5, 0.0, span).mean, last_of([span], [5.0]).mean, rtol=1e-3)
-    lasts = [last_of_row(5, gap, span).mean for gap in (0.0, 0.2, 1.0, 4.0)]
+    span = Moments(2.0, 1.0)
+    assert_allclose(max_of_staggered(5, 100.0, span).mean, 402.0, rtol=1e-3)
+    assert_allclose(max_of_staggered(5, 0.0, span).mean, max_of_n([span], [5.0]).mean, rtol=1e-3)
+    lasts = [max_of_staggered(5, gap, span).mean for gap in (0.0, 0.2, 1.0, 4.0)]
     assert (np.diff(lasts) > 0).all() and lasts[-1] >= 18
     # Of a long row the first are long done.
-    assert_allclose(last_of_row(400, 1.0, span).mean - last_of_row(40, 1.0, span).mean, 360, rtol=1e-9)
+    assert_allclose(
+        max_of_staggered(400, 1.0, span).mean - max_of_staggered(40, 1.0, span).mean, 360, rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("branches", [3, 8, 32, 1000])
@@ -125,33 +135,41 @@ def test_joins_of_many_branches_are_those_of_nelson_and_tantawi(branches, load):
     assert_allclose(association(branches, load), 1 - load * (1 - full), rtol=1e-4)
 
 
-BRIEF = Passage(span=Span(4.0, 1.0), parts={"a": 3.0, "b": 1.0}, busy=0.2)
-LONG = Passage(
-    span=Span(8.0, 5.0), uncounted=Span(2.0, 1.0), parts={"b": 6.0}, spent={"b": 6.0, "c": 2.0}, busy=0.5
+BRIEF = ProgramLatency(span=Moments(4.0, 1.0), parts={"a": 3.0, "b": 1.0}, busy=0.2)
+LONG = ProgramLatency(
+    span=Moments(8.0, 5.0),
+    uncounted=Moments(2.0, 1.0),
+    parts={"b": 6.0},
+    spent={"b": 6.0, "c": 2.0},
+    busy=0.5,
 )
 
 
 def test_programs_take_what_their_parts_take():
     one = in_series([BRIEF, LONG])
-    assert (one.span, one.uncounted, one.latency) == (Span(12.0, 6.0), Span(2.0, 1.0), Span(10.0, 5.0))
+    assert (one.span, one.uncounted, one.latency) == (
+        Moments(12.0, 6.0),
+        Moments(2.0, 1.0),
+        Moments(10.0, 5.0),
+    )
     assert one.parts == {"a": 3.0, "b": 7.0} and one.by_part == {"a": 3.0, "b": 7.0, "c": 2.0}
     assert one.busy == pytest.approx((4 * 0.2 + 8 * 0.5) / 12)  # mean over the time
     either = mixed((0.25, 0.75), [BRIEF, LONG])
-    assert either.span == one_of((0.25, 0.75), [BRIEF.span, LONG.span])
+    assert either.span == mixture_of((0.25, 0.75), [BRIEF.span, LONG.span])
     assert (
         sum(either.parts.values()) == pytest.approx(either.latency.mean) == pytest.approx(0.25 * 4 + 0.75 * 6)
     )
     assert sum(either.by_part.values()) == pytest.approx(either.span.mean)
-    joined = apart_by_part(9.0, [BRIEF.by_part, LONG.by_part])
+    joined = joined_by_part(9.0, [BRIEF.by_part, LONG.by_part])
     assert sum(joined.values()) == pytest.approx(9) and joined[f"{TOGETHER} b"] == pytest.approx(9 * 7 / 12)
-    assert apart_by_part(9.0, [{}]) == {TOGETHER: 9.0}
+    assert joined_by_part(9.0, [{}]) == {TOGETHER: 9.0}
     assert in_series([]).busy == 0
 
 
 def test_flows_count_by_the_jobs_that_end():
     flows = {
-        "few": FlowFigures(latency=Span(10.0, 100.0), throughput=0.1, parts={"a": 10.0}, lost=0.5),
-        "many": FlowFigures(latency=Span(2.0, 4.0), throughput=0.3, parts={"a": 1.0, "b": 1.0}),
+        "few": FlowFigures(latency=Moments(10.0, 100.0), throughput=0.1, parts={"a": 10.0}, lost=0.5),
+        "many": FlowFigures(latency=Moments(2.0, 4.0), throughput=0.3, parts={"a": 1.0, "b": 1.0}),
         "none": FlowFigures(latency=ENDLESS, throughput=0.0, parts={"c": inf}),
     }
     found = flow_metrics(flows, {"a": 5.0})
@@ -172,7 +190,7 @@ def test_flows_count_by_the_jobs_that_end():
 def test_a_quantile_is_exceeded_as_often_as_it_says(stall, mean, p):
     """By the law itself: a gamma time, and a delay evenly spread up to twice its mean."""
     delay = Stall(stall, mean)
-    span = Span(5.0 + stall * mean, 5.0 + delay.variance)
+    span = Moments(5.0 + stall * mean, 5.0 + delay.variance)
     found = quantile_of([(1.0, span, delay)], p)
     plain = stats.gamma(5.0, scale=1.0)
     later = np.linspace(0, 2 * mean, 2001)
@@ -219,11 +237,11 @@ def test_tokens_turn_as_often_as_their_last_use_was_another():
         for n, (pool, use) in enumerate((("bus", "read"), ("bus", "write"), ("bus", "read"), ("other", "")))
     ]
     rates = {0: 1.0, 1: 3.0, 2: 4.0, 3: 1.0}
-    found = turning_of(takes, {"bus": Tokens(count=1, turning=8.0)}, lambda one: rates[one.number])
+    found = setup_times(takes, {"bus": Tokens(count=1, turning=8.0)}, lambda one: rates[one.number])
     # Of 8 uses 5 are reads: one is turned to by 3 of 8 of them.
-    assert found[0] == found[2] == Span(3.0, 3 / 8 * 5 / 8 * 64) and found[1].mean == pytest.approx(5.0)
+    assert found[0] == found[2] == Moments(3.0, 3 / 8 * 5 / 8 * 64) and found[1].mean == pytest.approx(5.0)
     assert 3 not in found
-    alone = turning_of(takes[:1], {"bus": Tokens(count=1, turning=8.0)}, lambda one: 1.0)
+    alone = setup_times(takes[:1], {"bus": Tokens(count=1, turning=8.0)}, lambda one: 1.0)
     assert alone == {0: NOTHING}
 
 

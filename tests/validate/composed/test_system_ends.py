@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 import qmodels as qm
-from qmodels.composed.couplings.revisits import visit_laws
+from qmodels.composed.couplings.feedback import visit_laws
 from qmodels.systems.composed.parts import ServingPart
 from qmodels.systems.composed.program_form import lower
 from qmodels.systems.composed.program_text import parse, program_text

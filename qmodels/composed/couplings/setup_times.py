@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from qmodels.composed.moments import NOTHING, Span
+from qmodels.composed.moments import NOTHING, Moments
 from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.program_form import Site
 
 
-def turning_of(
+def setup_times(
     takes: Sequence[Site], pools: dict[str, Tokens], rate_of: Callable[[Site], float]
-) -> dict[int, Span]:
+) -> dict[int, Moments]:
     r"""Return the time that the tokens of each take need to turn, by its number.
 
     ``takes``: where programs take tokens; ``pools``: those whose tokens turn; ``rate_of``: how often a take
@@ -28,5 +28,7 @@ def turning_of(
             total = sum(map(rate_of, beside))
             same = sum(rate_of(other) for other in beside if other.step.use == take.step.use)
             time, share = pools[take.part].turning, 1 - same / total if total > 0 else 0.0
-            found[take.number] = Span(share * time, share * (1 - share) * time**2) if share > 0 else NOTHING
+            found[take.number] = (
+                Moments(share * time, share * (1 - share) * time**2) if share > 0 else NOTHING
+            )
     return found

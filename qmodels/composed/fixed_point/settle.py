@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from qmodels.composed.couplings.closed import closed_rate, see
-from qmodels.composed.couplings.numbers import meet
-from qmodels.composed.fixed_point.insides import learn
+from qmodels.composed.couplings.populations import meet
+from qmodels.composed.fixed_point.pool_subnetworks import update_pool
 from qmodels.composed.fixed_point.state import Rates, State
-from qmodels.composed.fixed_point.varying import vary
+from qmodels.composed.fixed_point.varying import update_variability
 from qmodels.numerics.secant import Secant
 
 ROUNDS = 60
@@ -32,10 +32,10 @@ def settle(state: State, rates: Rates | None = None, tolerance: float = TOLERANC
     for count in range(1, ROUNDS + 1):
         asked = np.array([*state.rates.values()])
         for pool in state.nested:
-            learn(state, pool)
+            update_pool(state, pool)
         _go_round(state)
         meet(state)
-        vary(state, 0.5 if count > 10 else 1.0)
+        update_variability(state, 0.5 if count > 10 else 1.0)
         new = _numbers(state)
         old[: asked.size] = asked.tolist()
         recent = [*recent[1 - STEADY :], new]
@@ -44,7 +44,7 @@ def settle(state: State, rates: Rates | None = None, tolerance: float = TOLERANC
             state.rates |= dict(zip(state.rates, new, strict=False))
         if len(new) == len(old) and np.allclose(new, old, rtol=tolerance, atol=0):
             _fit(state)
-            for flow, others in state.alike:
+            for flow, others in state.identical:
                 see(state, flow)
                 for name in others:
                     state.seen[name], state.extra[name] = state.seen[flow.name], state.extra[flow.name]
@@ -57,7 +57,7 @@ def settle(state: State, rates: Rates | None = None, tolerance: float = TOLERANC
 
 def _go_round(state: State, share: float = 1.0) -> None:
     """Find the rates of closed flows, one after the other."""
-    for flow, others in state.alike:
+    for flow, others in state.identical:
         before, rate = state.rates[flow.name], closed_rate(state, flow) * share
         # Each of several leaves room for the others, one after the other.
         rate = before + (rate - before) / (len(others) + 1) if before > 0 else rate
@@ -66,7 +66,7 @@ def _go_round(state: State, share: float = 1.0) -> None:
 
 def _fit(state: State) -> None:
     """Let closed flows share the parts that they fill more than they can, each having been found alone."""
-    loads = state.asking.at(state.rates).intensity
+    loads = state.parts.evaluate(state.rates).intensity
     for flow in state.system.flows:
         if flow.closed:
             asked = {site.part for site in state.sites_of(flow.name)}
@@ -85,7 +85,7 @@ def _steady(recent: list[list[float]]) -> bool:
 
 def _numbers(state: State) -> list[float]:
     passed_on = (
-        each.values() for one in (state.asking, state.calm) for each in (one.scvs, one.batches, one.coming)
+        each.values() for one in (state.parts, state.poisson) for each in (one.scvs, one.batches, one.coming)
     )
     met = state.met.get("", {}).values()
     return [*state.rates.values(), *met, *(number for some in passed_on for number in some)]

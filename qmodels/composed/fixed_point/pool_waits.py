@@ -7,26 +7,26 @@ from dataclasses import replace
 
 from scipy.optimize import brentq
 
-from qmodels.composed.asking import Heard
 from qmodels.composed.couplings.pools import Pool
+from qmodels.composed.decomposition import PartResponses
 from qmodels.composed.fixed_point.state import INF, Curves, Rates, State
-from qmodels.composed.fixed_point.walks import Met, walk
-from qmodels.composed.passage import Held
-from qmodels.composed.times import Passage
+from qmodels.composed.fixed_point.walks import PoolWaits, walk
+from qmodels.composed.latency import Held
+from qmodels.composed.program_latency import ProgramLatency
 from qmodels.systems.composed.flow import Flow
 
 NEARLY_NONE = 1e-9
 
 
-def met_now(state: State, rates: Rates) -> Met:
+def pool_waits(state: State, rates: Rates) -> PoolWaits:
     """Return what is met at the pools."""
-    return met_at(state, rates, state.curves)
+    return pool_waits_at(state, rates, state.curves)
 
 
-def met_at(state: State, rates: Rates, curves: Curves) -> Met:
+def pool_waits_at(state: State, rates: Rates, curves: Curves) -> PoolWaits:
     """Return what is met at some pools."""
     pools: dict[str, Pool] = {}
-    within: dict[str, Heard] = {}
+    within: dict[str, PartResponses] = {}
     slower: dict[str, float] = {}
     # Outer ones first: what is inside a window that loses jobs is met at the rate of those that get in.
     inner: dict[str, Rates] = {}
@@ -43,28 +43,28 @@ def met_at(state: State, rates: Rates, curves: Curves) -> Met:
             pool = pool.staying(state.stays[name])
         pools[name] = pool
         if state.loses(name):
-            factor = max(state.insides[name].rate_at(pool.hold) / taken, NEARLY_NONE)
+            factor = max(state.subnetworks[name].rate_at(pool.hold) / taken, NEARLY_NONE)
             scaled = state.scaled(name, here, factor)
-            within[name] = state.asking_inside(name).at(scaled, met=state.among_inside(name))
+            within[name] = state.parts_inside(name).evaluate(scaled, met=state.among_inside(name))
             own = {take.flow: scaled[take.flow] for take in state.takes(name)}
             inner |= {each: {**inner.get(each, rates), **own} for each in state.nested[name]}
             continue
         if state.all_closed(name):
-            factor = state.insides[name].rate_at(pool.hold) / taken
+            factor = state.subnetworks[name].rate_at(pool.hold) / taken
         else:
             factor = slower[name] = outer * slowdown(state, name, state.scaled(name, here, outer), pool.hold)
         others = state.among_inside(name)
-        within[name] = state.asking.at(state.scaled(name, here, factor), met=others)
+        within[name] = state.parts.evaluate(state.scaled(name, here, factor), met=others)
         if state.all_closed(name):
-            within[name] = state.heard_inside(name, within[name], factor * taken)
-    met = Met(pools=pools, within=within)
+            within[name] = state.answers_inside(name, within[name], factor * taken)
+    met = PoolWaits(pools=pools, within=within)
     for name in pools:
         if state.loses(name):
             _make_up(state, name, met)
     return met
 
 
-def _make_up(state: State, pool: str, met: Met) -> None:
+def _make_up(state: State, pool: str, met: PoolWaits) -> None:
     """Let jobs wait so long at the first pool inside a window that they stay there as long as it says.
 
     A stream that would stay as long is found in a table, which is not exact.
@@ -74,27 +74,29 @@ def _make_up(state: State, pool: str, met: Met) -> None:
     if first not in met.pools:
         return
     flow = state.system.flow(take.flow)
-    passage, _ = walk(state, flow, state.calm.at(state.rates, met=state.among(flow.name)), met)
+    program, _ = walk(state, flow, state.poisson.evaluate(state.rates, met=state.among(flow.name)), met)
     visits = state.taken(first, {**state.rates, flow.name: 1.0})
     wait = met.pools[first].wait
-    longer = wait.mean + (met.pools[pool].hold - passage.span.mean) / visits
+    longer = wait.mean + (met.pools[pool].hold - program.span.mean) / visits
     if wait.mean > 0 and longer > 0:
         met.pools[first] = replace(met.pools[first], wait=wait.stretched(longer / wait.mean))
 
 
-def passage(state: State, flow: Flow, heard: Heard | None = None, met: Met | None = None) -> Passage:
+def latency_of(
+    state: State, flow: Flow, answers: PartResponses | None = None, met: PoolWaits | None = None
+) -> ProgramLatency:
     """Return what a program takes."""
-    met = met_now(state, state.rates) if met is None else met
-    return walk(state, flow, state.heard(flow) if heard is None else heard, met)[0]
+    met = pool_waits(state, state.rates) if met is None else met
+    return walk(state, flow, state.answers(flow) if answers is None else answers, met)[0]
 
 
-def held_inside(state: State, pool: str, heard: Heard, met: Met) -> dict[str, float]:
+def held_inside(state: State, pool: str, answers: PartResponses, met: PoolWaits) -> dict[str, float]:
     """Return how long a token of a pool is held, by part."""
     flows = {take.flow for take in state.takes(pool)}
     taken, each = state.taken(pool, state.rates), state.tokens_each(pool)
     times: dict[str, float] = {}
     for name in sorted(flows):
-        held = walk(state, state.system.flow(name), heard, met)[1].get(pool, Held())
+        held = walk(state, state.system.flow(name), answers, met)[1].get(pool, Held())
         for part, time in held.parts.items():
             share = state.rates[name] / taken / each
             times[part] = times.get(part, 0.0) + (share * time if share else 0.0)
@@ -104,16 +106,21 @@ def held_inside(state: State, pool: str, heard: Heard, met: Met) -> dict[str, fl
 def held_without_pool(state: State, pool: str, rate: float) -> float:
     """Return how long a token would be held if there were tokens for all, taken at a rate."""
     rates = state.scaled(pool, state.rates, rate / state.taken(pool, state.rates))
-    met = met_at(state, rates, inner_curves(state, pool))
-    heard = state.asking.at(rates, met=state.among_inside(pool))
-    return sum(held_inside(state, pool, heard, met).values())
+    met = pool_waits_at(state, rates, inner_curves(state, pool))
+    answers = state.parts.evaluate(rates, met=state.among_inside(pool))
+    return sum(held_inside(state, pool, answers, met).values())
 
 
 def slowdown(state: State, pool: str, rates: Rates, hold: float) -> float:
     """Return by which factor the rates of jobs are lower that would be inside so long without a pool."""
     taken = state.taken(pool, rates)
     others = tuple(state.among_inside(pool).items())
-    now = tuple(rates.items()), others, tuple(state.asking.scvs.items()), tuple(state.asking.batches.items())
+    now = (
+        tuple(rates.items()),
+        others,
+        tuple(state.parts.scvs.items()),
+        tuple(state.parts.batches.items()),
+    )
     key = ("factor", pool, hold, *now)
     if key not in state.known:
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from math import sqrt
 
-from qmodels.composed.asking import LEAST
-from qmodels.composed.couplings.full_windows import entering
-from qmodels.composed.fixed_point.met import met_now, passage
+from qmodels.composed.couplings.window_blocking import entering
+from qmodels.composed.decomposition import LEAST
+from qmodels.composed.fixed_point.pool_waits import latency_of, pool_waits
 from qmodels.composed.fixed_point.state import INF, State
 from qmodels.composed.fixed_point.walks import NO_POOLS, walk
-from qmodels.composed.times import by_part
+from qmodels.composed.program_latency import by_part
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.program_form import window_of
 
@@ -47,7 +47,7 @@ def meet(state: State) -> None:
     for flow in limited:
         if not flow.closed:
             state.count(flow.name, _numbers(state, flow))
-    for flow, others in state.alike:
+    for flow, others in state.identical:
         state.numbers |= {name: state.numbers[flow.name] for name in others}
     for _ in range(STEPS):
         if _mend(state, limited) < NEAR:
@@ -61,8 +61,8 @@ def _numbers(state: State, flow: Flow) -> dict[str, float]:
     if not flow.window:
         outside.add(state.system.interconnect)
     rate = state.rates[flow.name] * entering(state).get(flow.name, 1.0)
-    met = met_now(state, state.rates)
-    found = passage(state, flow, met=met)
+    met = pool_waits(state, state.rates)
+    found = latency_of(state, flow, met=met)
     if not found.span.finite:
         return {site.part: INF for site in asked if site.part not in outside}
     if flow.loses and window_of(flow.name) in met.pools and 0 < found.span.mean < INF:
@@ -81,17 +81,17 @@ def _mend(state: State, limited: list[Flow]) -> float:
         for part in parts
         if part in state.numbers[name]
     }
-    heard = state.asking.at(state.rates, met=met)
-    times = {f.name: by_part(walk(state, f, heard, NO_POOLS)[0].by_part) for f in limited}
+    answers = state.parts.evaluate(state.rates, met=met)
+    times = {f.name: by_part(walk(state, f, answers, NO_POOLS)[0].by_part) for f in limited}
     found: dict[str, dict[tuple[str, str], float]] = {"": {}, **{f.name: {} for f in limited if f.closed}}
     for part in parts:
         here = [name for name in names if (name, part) in met]
-        load = heard.intensity[part]
+        load = answers.intensity[part]
         if load >= 1 or not all(times[name].get(part, 0.0) < INF for name in here):
             found[""] |= {(name, part): met[name, part] / 4 for name in here}
             continue
         own = {
-            name: max(load - state.asking.loads(state.rates, [part], {**met, (name, part): 0.0})[part], 0.0)
+            name: max(load - state.parts.loads(state.rates, [part], {**met, (name, part): 0.0})[part], 0.0)
             for name in here
         }
         bare = {name: max(times[name].get(part, 0.0) * (1 - load), 1e-300) for name in here}

@@ -8,30 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.composed.asking import Heard
+from qmodels.composed.decomposition import PartResponses
 from qmodels.composed.moments import (
     NOTHING,
-    Span,
-    last_of,
-    last_of_law,
-    last_of_row,
+    Moments,
+    max_of_n,
+    max_of_random_n,
+    max_of_staggered,
+    mixture_of,
     moments_of,
-    one_of,
-    so_many,
+    sum_of_n,
+)
+from qmodels.composed.program_latency import (
+    DELAYED,
+    TOGETHER,
+    ProgramLatency,
+    association,
+    in_series,
+    joined_by_part,
+    mixed,
+    positive_law,
+    weighted,
 )
 from qmodels.composed.stalls import after_another
 from qmodels.composed.streams import Response
-from qmodels.composed.times import (
-    DELAYED,
-    TOGETHER,
-    Passage,
-    apart_by_part,
-    association,
-    in_series,
-    mixed,
-    some_of,
-    weighted,
-)
 from qmodels.systems.composed.batch_laws import thinned_law
 from qmodels.systems.composed.program_form import (
     Alternatives,
@@ -40,6 +40,7 @@ from qmodels.systems.composed.program_form import (
     Delay,
     Op,
     ProgramForm,
+    Rules,
     Run,
     Site,
     Travel,
@@ -52,37 +53,37 @@ from qmodels.systems.composed.steps import Release
 class Held:
     """How long a job holds tokens of a pool, times how many."""
 
-    span: Span = NOTHING  # mean, and sum of the variances
+    span: Moments = NOTHING  # mean, and sum of the variances
     parts: dict[str, float] = field(default_factory=dict)  # mean times by part
     # Variances by part; what varies with several is theirs in proportion to their times.
     spreads: dict[str, float] = field(default_factory=dict)
 
-    def add(self, span: Span, parts: Mapping[str, float], weight: float) -> None:
+    def add(self, span: Moments, parts: Mapping[str, float], weight: float) -> None:
         """Add what happens so often."""
-        self.span = self.span + Span(weight * span.mean, 0.0)
+        self.span = self.span + Moments(weight * span.mean, 0.0)
         for part, time in parts.items():
             self.parts[part] = self.parts.get(part, 0.0) + weight * time
         self.vary(weight * span.variance, parts)
 
     def vary(self, variance: float, parts: Mapping[str, float]) -> None:
         """Add a variance of some parts."""
-        self.span = self.span + Span(0.0, variance)
+        self.span = self.span + Moments(0.0, variance)
         total = sum(parts.values())
         for part, time in parts.items() if total > 0 else ():
             self.spreads[part] = self.spreads.get(part, 0.0) + variance * time / total
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Surroundings:
+class LatencyInputs:
     """What a walk needs to know."""
 
-    heard: Heard  # what the parts answer
+    answers: PartResponses  # what the parts answer
     # The same for jobs that hold tokens of a pool, if it differs.
-    within: Mapping[str, Heard] = field(default_factory=dict)
+    within: Mapping[str, PartResponses] = field(default_factory=dict)
     # Waits for tokens, by the number of the take; none if left out.
-    waits: Mapping[int, Span] = field(default_factory=dict)
+    waits: Mapping[int, Moments] = field(default_factory=dict)
     # What their tokens then need to turn to another use, if they do.
-    turning: Mapping[int, Span] = field(default_factory=dict)
+    turning: Mapping[int, Moments] = field(default_factory=dict)
     own: Mapping[int, float] = field(default_factory=dict)  # load that a site brings to its part
     # Of requests that come apart, as many as at once would wait for each other as much.
     together: Mapping[int, float] = field(default_factory=dict)
@@ -92,14 +93,14 @@ class Surroundings:
     rows: Mapping[int, tuple[float, float]] = field(default_factory=dict)
 
 
-class Walk:
+class LatencyWalk:
     """Latency of programs.
 
     Parameters
     ----------
     form : ProgramForm
         The programs.
-    around : Surroundings
+    around : LatencyInputs
         What they meet.
 
     Attributes
@@ -108,58 +109,58 @@ class Walk:
         By pool.
     """
 
-    def __init__(self, form: ProgramForm, around: Surroundings) -> None:
+    def __init__(self, form: ProgramForm, around: LatencyInputs) -> None:
         self.form, self.around = form, around
         self.held: dict[str, Held] = {}
-        self._rules = {
+        self._rules: Rules = {
             Op.VISIT: self._visit, Op.TRAVEL: self._travel, Op.HOLD: self._delay, Op.TAKE: self._take,
             Op.GIVE: self._give, Op.MARK: self._nothing, Op.MOVE: self._nothing, Op.SERIES: self._series,
             Op.CHOICE: self._choice, Op.PARALLEL: self._parallel, Op.COPIES: self._copies,
             Op.REPEAT: self._repeat,
         }  # fmt: skip
 
-    def through(self, node: int, job: Job | None = None) -> Passage:
+    def latency_of(self, node: int, job: Job | None = None) -> ProgramLatency:
         """Return what a program takes."""
-        found: Passage = fold(self.form, node, self._rules, job or Job(1.0, {}))
+        found: ProgramLatency = fold(self.form, node, self._rules, job or Job(1.0, {}))
         return found
 
-    def _spent(self, passage: Passage, job: Job) -> Passage:
+    def _spent(self, program: ProgramLatency, job: Job) -> ProgramLatency:
         for pool, tokens in job.holds.items():
-            self.held.setdefault(pool, Held()).add(passage.span, passage.by_part, job.weight * tokens)
-        return passage
+            self.held.setdefault(pool, Held()).add(program.span, program.by_part, job.weight * tokens)
+        return program
 
-    def _heard(self, holds: dict[str, int]) -> Heard:
+    def _answers(self, holds: dict[str, int]) -> PartResponses:
         """Return what the parts answer to a job that holds these: the innermost pool knows best."""
         for pool in reversed(holds):
             if pool in self.around.within:
                 return self.around.within[pool]
-        return self.around.heard
+        return self.around.answers
 
-    def _nothing(self, step: Any, job: Job) -> Passage:
-        return Passage(span=NOTHING)
+    def _nothing(self, step: Any, job: Job) -> ProgramLatency:
+        return ProgramLatency(span=NOTHING)
 
-    def _visit(self, site: Site, job: Job) -> Passage:
-        heard = self._heard(job.holds)
-        answer = heard.responses.get(site.number)
+    def _visit(self, site: Site, job: Job) -> ProgramLatency:
+        answers = self._answers(job.holds)
+        answer = answers.responses.get(site.number)
         if answer is None:
-            return Passage(span=NOTHING)
-        at = Span(answer.last_mean, answer.last_variance)
+            return ProgramLatency(span=NOTHING)
+        at = Moments(answer.last_mean, answer.last_variance)
         if site.batch.size <= 2:
             # What is waited for others that began together, they wait alike.
-            at = Span(answer.mean, answer.variance / self.around.together.get(site.number, 1.0))
+            at = Moments(answer.mean, answer.variance / self.around.together.get(site.number, 1.0))
         way = NOTHING
-        legs = [heard.legs[leg] for leg in (site.there, site.back) if leg is not None]
+        legs = [answers.legs[leg] for leg in (site.there, site.back) if leg is not None]
         if legs:
             way = sum(legs, NOTHING)
             if site.batch.size > 2 and way.finite and np.isfinite(answer.last_mean):
-                way = Span(max(way.mean, self._in_a_row(site, answer, way)), way.variance)
+                way = Moments(max(way.mean, self._in_a_row(site, answer, way)), way.variance)
         parts = {site.part: at.mean}
         if legs:
             parts[self.around.network] = way.mean
         busy = self.around.own.get(site.number, 0.0)
-        return self._spent(Passage(span=at + way, parts=parts, busy=busy, stall=answer.stall), job)
+        return self._spent(ProgramLatency(span=at + way, parts=parts, busy=busy, stall=answer.stall), job)
 
-    def _in_a_row(self, site: Site, answer: Response, way: Span) -> float:
+    def _in_a_row(self, site: Site, answer: Response, way: Moments) -> float:
         """Return what the way adds to the last request of a batch, which pass the job's own place in a row.
 
         The last is there when the part is done with it, but not before all have passed after the first.
@@ -170,114 +171,116 @@ class Walk:
         passing = (moments_of(site.batch)[0] - 1) * max((each for each, _ in rows), default=0.0)
         return max(alone, 0.0) + max(first + passing - answer.last_mean, 0.0)
 
-    def _travel(self, packet: Travel, job: Job) -> Passage:
+    def _travel(self, packet: Travel, job: Job) -> ProgramLatency:
         if packet.leg is None:
-            return Passage(span=NOTHING)
-        span = self._heard(job.holds).legs[packet.leg]
-        return self._spent(Passage(span=span, parts={self.around.network: span.mean}), job)
+            return ProgramLatency(span=NOTHING)
+        span = self._answers(job.holds).legs[packet.leg]
+        return self._spent(ProgramLatency(span=span, parts={self.around.network: span.mean}), job)
 
-    def _delay(self, delay: Delay, job: Job) -> Passage:
-        span = Span(delay.mean, delay.variance)
+    def _delay(self, delay: Delay, job: Job) -> ProgramLatency:
+        span = Moments(delay.mean, delay.variance)
         if delay.counted:
-            return self._spent(Passage(span=span, parts={DELAYED: span.mean}), job)
-        return self._spent(Passage(span=span, uncounted=span, spent={DELAYED: span.mean}), job)
+            return self._spent(ProgramLatency(span=span, parts={DELAYED: span.mean}), job)
+        return self._spent(ProgramLatency(span=span, uncounted=span, spent={DELAYED: span.mean}), job)
 
-    def _take(self, take: Site, job: Job) -> Passage:
+    def _take(self, take: Site, job: Job) -> ProgramLatency:
         wait = self.around.waits.get(take.number, NOTHING)
-        passage = self._spent(Passage(span=wait, parts={take.part: wait.mean}), job)
+        program = self._spent(ProgramLatency(span=wait, parts={take.part: wait.mean}), job)
         job.holds[take.part] = job.holds.get(take.part, 0) + take.step.tokens
         self.held.setdefault(take.part, Held())
         turning = self.around.turning.get(take.number)
         if turning is None:
-            return passage
-        turned = Passage(span=turning, parts={take.part: turning.mean})
-        return in_series([passage, self._spent(turned, job)])
+            return program
+        turned = ProgramLatency(span=turning, parts={take.part: turning.mean})
+        return in_series([program, self._spent(turned, job)])
 
-    def _give(self, step: Release, job: Job) -> Passage:
+    def _give(self, step: Release, job: Job) -> ProgramLatency:
         left = job.holds.pop(step.part, 0) - step.tokens
         if left > 0:
             job.holds[step.part] = left
-        return Passage(span=NOTHING)
+        return ProgramLatency(span=NOTHING)
 
-    def _series(self, row: None, nodes: tuple[int, ...], run: Run, job: Job) -> Passage:
+    def _series(self, row: None, nodes: tuple[int, ...], run: Run, job: Job) -> ProgramLatency:
         return in_series([run(node, job) for node in nodes])
 
-    def _choice(self, choice: Alternatives, nodes: tuple[int, ...], run: Run, job: Job) -> Passage:
-        before, passages = dict(job.holds), []
+    def _choice(self, choice: Alternatives, nodes: tuple[int, ...], run: Run, job: Job) -> ProgramLatency:
+        before, programs = dict(job.holds), []
         for share, node in zip(choice.shares, nodes, strict=True):
             after = dict(before)
-            passages.append(run(node, Job(job.weight * share, after)))
+            programs.append(run(node, Job(job.weight * share, after)))
             job.holds.clear()
             job.holds.update(after)
-        found = mixed(choice.shares, passages)
+        found = mixed(choice.shares, programs)
         # Tokens that are held all the while are held for different times by choice.
-        within = sum(p * one.span.variance for p, one in zip(choice.shares, passages, strict=True))
+        within = sum(p * one.span.variance for p, one in zip(choice.shares, programs, strict=True))
         for pool in before.keys() & job.holds.keys():
             between = max(found.span.variance - within, 0.0) if found.span.finite else 0.0
             self.held.setdefault(pool, Held()).vary(job.weight * before[pool] * between, found.by_part)
         return found
 
-    def _repeat(self, rounds: Count, nodes: tuple[int, ...], run: Run, job: Job) -> Passage:
+    def _repeat(self, rounds: Count, nodes: tuple[int, ...], run: Run, job: Job) -> ProgramLatency:
         mean, _ = moments_of(rounds.law)
         once = run(nodes[0], Job(job.weight * mean, job.holds))
-        return Passage(
-            span=so_many(rounds.law, once.span),
-            uncounted=so_many(rounds.law, once.uncounted),
+        return ProgramLatency(
+            span=sum_of_n(rounds.law, once.span),
+            uncounted=sum_of_n(rounds.law, once.uncounted),
             parts=weighted([(mean, once.parts)]),
             busy=once.busy,
             stall=after_another([once.stall], mean),
             spent=weighted([(mean, once.by_part)]),
         )
 
-    def _parallel(self, row: Branches, nodes: tuple[int, ...], run: Run, job: Job) -> Passage:
+    def _parallel(self, row: Branches, nodes: tuple[int, ...], run: Run, job: Job) -> ProgramLatency:
         branches = [self._branch(node, job) for node in nodes]
-        last = last_of([b.span for b in branches])
+        last = max_of_n([b.span for b in branches])
         return self._joined(last, branches, len(branches), job)
 
-    def _copies(self, count: Count, nodes: tuple[int, ...], run: Run, job: Job) -> Passage:
+    def _copies(self, count: Count, nodes: tuple[int, ...], run: Run, job: Job) -> ProgramLatency:
         mean, _ = moments_of(count.law)
         one = self._branch(nodes[0], Job(job.weight * mean, job.holds))
         last = self._staggered(count, nodes[0], job.holds)
         if last is None:
             share = 1.0 - float(count.law[0])
-            last = one_of([share, 1.0 - share], [last_of_law(some_of(count.law), one.span), NOTHING])
+            last = mixture_of(
+                [share, 1.0 - share], [max_of_random_n(positive_law(count.law), one.span), NOTHING]
+            )
         return self._joined(last, [one], max(mean, 1.0), job)
 
-    def _staggered(self, count: Count, node: int, holds: dict[str, int]) -> Span | None:
+    def _staggered(self, count: Count, node: int, holds: dict[str, int]) -> Moments | None:
         """Return when the last of copies is done that visit a part first, all at once; None if they do not.
 
         They share the wait there and leave it one after the other.
         """
-        site, asking = first_visit(self.form, node, moments_of(count.law)[0])
-        if site is None or asking <= 0:
+        site, visitors = first_visit(self.form, node, moments_of(count.law)[0])
+        if site is None or visitors <= 0:
             return None
-        aside = Walk(self.form, self.around)
+        aside = LatencyWalk(self.form, self.around)
         first = aside._visit(site, Job(1.0, dict(holds))).span
         if not first.finite:
             return first
-        answer = self._heard(holds).responses[site.number]
-        number, variance = moments_of(some_of(site.batch))
+        answer = self._answers(holds).responses[site.number]
+        number, variance = moments_of(positive_law(site.batch))
         apart = 2 * max(answer.last_mean - answer.mean, 0.0) / max(number - variance / number - 1, 1e-9)
         # Where they are served at once the last is later by chance, not by its place in a row.
         apart = min(apart, answer.mean)
-        row = aside._behind(node, count, apart, moments_of(site.batch)[0] / asking, holds)
+        row = aside._behind(node, count, apart, moments_of(site.batch)[0] / visitors, holds)
         # What is shared is the time until the first of them has left.
         shared = first.mean - (number - 1) * apart
-        last = Span(max(shared, 0.0) + row.last.mean, first.variance + row.last.variance)
-        return one_of([row.share, 1.0 - row.share], [last, row.others])
+        last = Moments(max(shared, 0.0) + row.last.mean, first.variance + row.last.variance)
+        return mixture_of([row.share, 1.0 - row.share], [last, row.others])
 
     def _behind(self, node: int, count: Count, apart: float, each_asks: float, holds: dict[str, int]) -> _Row:
         """Return what happens after the first of a row has left the part that it visits."""
 
         def leaf(row: Any, state: None) -> _Row:
-            return _Row(last=Span((each_asks - 1) * apart, 0.0), asks=each_asks)
+            return _Row(last=Moments((each_asks - 1) * apart, 0.0), asks=each_asks)
 
         def inner(row: Any, nodes: tuple[int, ...], run: Run, state: None) -> _Row:
             return leaf(row, None)
 
         def series(row: None, nodes: tuple[int, ...], run: Run, state: None) -> _Row:
             first = run(nodes[0], None)
-            rest = sum((self.through(n, Job(1.0, dict(holds))).span for n in nodes[1:]), NOTHING)
+            rest = sum((self.latency_of(n, Job(1.0, dict(holds))).span for n in nodes[1:]), NOTHING)
             return replace(first, last=first.last + rest, others=first.others + rest)
 
         def choice(choice: Alternatives, nodes: tuple[int, ...], run: Run, state: None) -> _Row:
@@ -291,47 +294,51 @@ class Walk:
         def copies(count: Count, nodes: tuple[int, ...], run: Run, state: None) -> _Row:
             each = run(nodes[0], None)
             law = thinned_law(count.law, each.share)
-            some = some_of(law)
-            rows = {n: last_of_row(n, apart * each.asks, each.last) for n in np.flatnonzero(some).tolist()}
-            last = one_of([float(some[n]) for n in rows], list(rows.values()))
+            some = positive_law(law)
+            rows = {
+                n: max_of_staggered(n, apart * each.asks, each.last) for n in np.flatnonzero(some).tolist()
+            }
+            last = mixture_of([float(some[n]) for n in rows], list(rows.values()))
             asks, share = each.asks * moments_of(some)[0], 1.0 - float(law[0])
-            return _Row(last=last, asks=asks, share=share, others=last_of_law(count.law, each.others))
+            return _Row(last=last, asks=asks, share=share, others=max_of_random_n(count.law, each.others))
 
-        rules = {op: leaf for op in Op} | {
+        rules: Rules = {op: leaf for op in Op} | {
             Op.PARALLEL: inner, Op.REPEAT: inner, Op.SERIES: series, Op.CHOICE: choice, Op.COPIES: copies
         }  # fmt: skip
         return copies(count, (node,), lambda node, state: fold(self.form, node, rules, state), None)
 
-    def _branch(self, node: int, job: Job) -> Passage:
+    def _branch(self, node: int, job: Job) -> ProgramLatency:
         """Return what one branch takes; what its job holds it holds until the last is done."""
         alone = Job(job.weight, {})
         if not job.holds:
-            return self.through(node, alone)
-        aside = Walk(self.form, replace(self.around, heard=self._heard(job.holds)))
-        passage = aside.through(node, alone)
+            return self.latency_of(node, alone)
+        aside = LatencyWalk(self.form, replace(self.around, answers=self._answers(job.holds)))
+        program = aside.latency_of(node, alone)
         for pool, held in aside.held.items():
             self.held.setdefault(pool, Held()).add(held.span, held.parts, 1.0)
-        return passage
+        return program
 
-    def _joined(self, last: Span, branches: list[Passage], count: float, job: Job) -> Passage:
+    def _joined(
+        self, last: Moments, branches: list[ProgramLatency], count: float, job: Job
+    ) -> ProgramLatency:
         """Return the time until branches have joined, less than that of independent ones."""
         longest = max(b.span.mean for b in branches)
         load = max(b.busy for b in branches)
         if last.finite and last.mean > longest and len(branches) > 1:
             # Branches that begin together meet like queues.
             less = association(count, min(load, 1.0))
-            last = Span(longest + (last.mean - longest) * less, last.variance)
+            last = Moments(longest + (last.mean - longest) * less, last.variance)
         uncounted = max((b.uncounted for b in branches), key=lambda span: span.mean)
-        passage = Passage(
+        program = ProgramLatency(
             span=last,
             uncounted=uncounted,
             parts={TOGETHER: last.mean - uncounted.mean},
             busy=load,
             # What begins together is delayed together.
             stall=max((b.stall for b in branches), key=lambda stall: stall.probability),
-            spent=apart_by_part(last.mean, [b.by_part for b in branches]),
+            spent=joined_by_part(last.mean, [b.by_part for b in branches]),
         )
-        return self._spent(passage, job)
+        return self._spent(program, job)
 
 
 @dataclass(frozen=True)
@@ -350,10 +357,10 @@ class _Row:
     probability there are any, and when all are done if there are none.
     """
 
-    last: Span
+    last: Moments
     asks: float
     share: float = 1.0
-    others: Span = NOTHING
+    others: Moments = NOTHING
 
 
 def first_visit(form: ProgramForm, node: int, copies: float) -> tuple[Site | None, float]:
@@ -378,7 +385,7 @@ def first_visit(form: ProgramForm, node: int, copies: float) -> tuple[Site | Non
     def several(count: Count, nodes: tuple[int, ...], run: Run, copies: float) -> Any:
         return run(nodes[0], copies * moments_of(count.law)[0])
 
-    rules = {op: other for op in Op} | {
+    rules: Rules = {op: other for op in Op} | {
         Op.VISIT: visit, Op.PARALLEL: inner, Op.REPEAT: inner, Op.SERIES: series, Op.CHOICE: choice,
         Op.COPIES: several,
     }  # fmt: skip

@@ -8,7 +8,7 @@ from qmodels.systems.composed.program_form import ProgramForm, window_of
 from qmodels.systems.composed.system import System
 
 
-def circle_doubts(system: System, form: ProgramForm) -> tuple[str, ...]:
+def deadlock_doubts(system: System, form: ProgramForm) -> tuple[str, ...]:
     """Return in words which pools jobs acquire more of while they hold some.
 
     Jobs stand still for ever only where each waits for tokens that another of them holds [1]_: where "is

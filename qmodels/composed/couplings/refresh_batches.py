@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from qmodels.composed.moments import moments_of
 from qmodels.composed.streams import Response
-from qmodels.systems.composed.program_form import Count, Delay, Op, ProgramForm, Run, Site, fold
+from qmodels.systems.composed.program_form import Count, Delay, Op, ProgramForm, Rules, Run, Site, fold
 from qmodels.systems.composed.system import System
 from qmodels.systems.stations.parts import Station
 
@@ -20,7 +20,7 @@ LEAST_LEFT = 1e-3
 
 
 @dataclass(frozen=True)
-class _Crowd:
+class _RefreshBatch:
     """Jobs that come after a stall: how long it lasts, how often it comes, and over what time they come."""
 
     lasts: float
@@ -29,7 +29,7 @@ class _Crowd:
 
 
 @dataclass(eq=False)
-class Released:
+class RefreshBatches:
     r"""Finds what jobs wait at stations behind a memory that stalls.
 
     A refresh keeps all accesses for a time :math:`b` every :math:`T`. The :math:`N = \lambda b` that came
@@ -48,7 +48,7 @@ class Released:
 
     def all(self, form: ProgramForm) -> dict[int, Response]:
         """Return the responses with these waits."""
-        rules = {
+        rules: Rules = {
             Op.VISIT: self._ask, Op.HOLD: _hold, Op.CHOICE: _latest, Op.PARALLEL: _latest, Op.REPEAT: _repeat
         }  # fmt: skip
         for flow in self.system.flows:
@@ -59,32 +59,32 @@ class Released:
     def _ask(self, site: Site, state: _State) -> _State:
         return self._visited(site, *state), state[1]
 
-    def _visited(self, site: Site, crowd: _Crowd | None, rounds: float) -> _Crowd | None:
+    def _visited(self, site: Site, table: _RefreshBatch | None, rounds: float) -> _RefreshBatch | None:
         answer, load = self.responses.get(site.number), self.intensity[site.part]
         if answer is None or load >= 1:
-            return crowd
+            return table
         if answer.stall.every < inf:
             lasts = 2 * answer.stall.mean
-            over = lasts * load if crowd is None else max(crowd.over, lasts * load)
-            return _Crowd(lasts, answer.stall.every, over)
+            over = lasts * load if table is None else max(table.over, lasts * load)
+            return _RefreshBatch(lasts, answer.stall.every, over)
         part = self.system.parts[site.part]
         law = part.service_law(site.flow) if isinstance(part, Station) and not part.delay else None
-        if crowd is None or law is None or not law.mean:
-            return crowd
+        if table is None or law is None or not law.mean:
+            return table
         most = float(part.servers) / float(law.mean)
         most *= max(self.system.copies(site.part), 1)
-        come = self.rates[site.flow] * site.visits * moments_of(site.batch)[0] * crowd.lasts
+        come = self.rates[site.flow] * site.visits * moments_of(site.batch)[0] * table.lasts
         flow = self.system.flow(site.flow)
         if flow.window:
             come = min(come, flow.window * site.visits * moments_of(site.batch)[0])
-        over = max(crowd.over, come / most)
+        over = max(table.over, come / most)
         # Where jobs wait anyway nothing is missed while they are worked off.
-        queue = max(answer.mean - float(law.mean), 0.0) / max(load, LEAST_LEFT) / crowd.lasts
+        queue = max(answer.mean - float(law.mean), 0.0) / max(load, LEAST_LEFT) / table.lasts
         missed = come * (1 + queue * expm1(-1 / queue)) if queue > 0 else come
-        each = max(missed / (2 * most * max(1 - load, LEAST_LEFT)) - crowd.over / 2, 0.0)
-        wait = each * crowd.lasts / crowd.every / rounds
+        each = max(missed / (2 * most * max(1 - load, LEAST_LEFT)) - table.over / 2, 0.0)
+        wait = each * table.lasts / table.every / rounds
         if wait > 0:
-            spread = wait**2 * (4 / 3 * crowd.every / crowd.lasts * rounds - 1)
+            spread = wait**2 * (4 / 3 * table.every / table.lasts * rounds - 1)
             self.found[site.number] = replace(
                 answer,
                 mean=answer.mean + wait,
@@ -92,18 +92,18 @@ class Released:
                 variance=answer.variance + spread,
                 last_variance=answer.last_variance + spread,
             )
-        return replace(crowd, over=over)
+        return replace(table, over=over)
 
 
-_State: TypeAlias = tuple[_Crowd | None, float]
+_State: TypeAlias = tuple[_RefreshBatch | None, float]
 """Jobs that come after a stall, and rounds of the loops around."""
 
 
 def _hold(delay: Delay, state: _State) -> _State:
-    crowd, rounds = state
-    if crowd is None:
+    table, rounds = state
+    if table is None:
         return state
-    return replace(crowd, over=crowd.over + _RANGE * sqrt(delay.variance)), rounds
+    return replace(table, over=table.over + _RANGE * sqrt(delay.variance)), rounds
 
 
 def _latest(row: Any, nodes: tuple[int, ...], run: Run, state: _State) -> _State:
@@ -113,5 +113,5 @@ def _latest(row: Any, nodes: tuple[int, ...], run: Run, state: _State) -> _State
 
 
 def _repeat(count: Count, nodes: tuple[int, ...], run: Run, state: _State) -> _State:
-    crowd, rounds = state
-    return run(nodes[0], (crowd, rounds * max(moments_of(count.law)[0], 1.0)))[0], rounds
+    table, rounds = state
+    return run(nodes[0], (table, rounds * max(moments_of(count.law)[0], 1.0)))[0], rounds

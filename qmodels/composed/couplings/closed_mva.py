@@ -19,7 +19,7 @@ MOST = 1e12
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Crowd:
+class PopulationTable:
     """What jobs do that go round, for 1, 2, ... of them."""
 
     rates: FloatArray  # rates at which they go round [1/ns]
@@ -28,7 +28,9 @@ class Crowd:
     left: tuple[float, ...] = ()  # how many are at each part with it
 
 
-def going_round(profile: Profile, jobs: int, *, idle: float = 0.0, regions: Sequence[Region] = ()) -> Crowd:
+def closed_mva(
+    profile: Profile, jobs: int, *, idle: float = 0.0, regions: Sequence[Region] = ()
+) -> PopulationTable:
     r"""Return the rates at which jobs go round, for 1 to so many of them.
 
     ``profile``: times at parts by the rate; ``idle``: time of a round that depends on nothing [ns];
@@ -70,7 +72,7 @@ def going_round(profile: Profile, jobs: int, *, idle: float = 0.0, regions: Sequ
             rates[n:] = rate
             break
         last = rate
-    return Crowd(rates=rates, regions=tuple(taken[: len(regions)]), found=met, left=tuple(found))
+    return PopulationTable(rates=rates, regions=tuple(taken[: len(regions)]), found=met, left=tuple(found))
 
 
 def _round(
@@ -84,7 +86,7 @@ def _round(
     return at, rate
 
 
-def _by_numbers(profile: Profile, jobs: int, idle: float, walkers: Sequence[AtRegion]) -> Crowd:
+def _by_numbers(profile: Profile, jobs: int, idle: float, walkers: Sequence[AtRegion]) -> PopulationTable:
     """Return what jobs do by the laws of their numbers at one region and elsewhere, each for itself."""
     own = {walker.part for walker in walkers}
     outside, found, rate = np.zeros(jobs), [0.0] * len(profile.parts), 0.0
@@ -105,4 +107,4 @@ def _by_numbers(profile: Profile, jobs: int, idle: float, walkers: Sequence[AtRe
         for walker in walkers:
             rates, _ = walker.joining(rates)
     rates = np.minimum(rates, profile.below(float(rates[-1])))
-    return Crowd(rates=rates, regions=tuple(times), found=last, left=tuple(found))
+    return PopulationTable(rates=rates, regions=tuple(times), found=last, left=tuple(found))

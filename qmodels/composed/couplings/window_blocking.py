@@ -9,14 +9,14 @@ import numpy as np
 from scipy.optimize import brentq
 
 from qmodels.checks import FloatArray
-from qmodels.composed.couplings.going_round import going_round
-from qmodels.composed.couplings.pools import Inside, Pool
+from qmodels.composed.couplings.closed_mva import closed_mva
+from qmodels.composed.couplings.pools import Pool, PoolSubnetwork
 from qmodels.composed.couplings.profile import Profile, profile_of
 from qmodels.composed.couplings.regions import Region
-from qmodels.composed.fixed_point.met import met_at
+from qmodels.composed.fixed_point.pool_waits import pool_waits_at
 from qmodels.composed.fixed_point.state import State
 from qmodels.composed.fixed_point.walks import walk
-from qmodels.composed.moments import Span
+from qmodels.composed.moments import Moments
 from qmodels.llc.bounded_queues import bounded_queues
 from qmodels.llc.processor_core import Stages
 from qmodels.queues.distributions import birth_death_law
@@ -45,7 +45,7 @@ def lossy_pool(rate: float, *, speeds_at: Speeds, tokens: int) -> Pool:
     (0.2105, 1.0)
     """
     if float(speeds_at(0.0)[-1]) <= 0:  # others fill a part inside
-        return Pool(wait=Span(0.0, 0.0), hold=np.inf, taken=rate, most=0.0, busy=1.0, lost=1.0 - NEAR)
+        return Pool(wait=Moments(0.0, 0.0), hold=np.inf, taken=rate, most=0.0, busy=1.0, lost=1.0 - NEAR)
 
     def law_at(inside: float) -> tuple[FloatArray, FloatArray]:
         speeds = speeds_at(inside)
@@ -57,12 +57,12 @@ def lossy_pool(rate: float, *, speeds_at: Speeds, tokens: int) -> Pool:
 
     if not speeds_at(0.0)[-1] > 0:
         # Others leave nothing: it stays full.
-        return Pool(wait=Span(0.0, 0.0), hold=np.inf, taken=rate, most=0.0, busy=1.0, lost=1.0)
+        return Pool(wait=Moments(0.0, 0.0), hold=np.inf, taken=rate, most=0.0, busy=1.0, lost=1.0)
     found = rate if more(rate) >= 0 else float(brentq(more, 0.0, rate, xtol=rate * NEAR))
     law, speeds = law_at(found)
     held, lost, through = float(law @ np.arange(law.size)), float(law[-1]), float(law[1:] @ speeds)
     return Pool(
-        wait=Span(0.0, 0.0),
+        wait=Moments(0.0, 0.0),
         hold=held / through if through > 0 else 1 / float(speeds[0]),
         taken=rate,
         most=float(speeds[-1]),
@@ -71,12 +71,12 @@ def lossy_pool(rate: float, *, speeds_at: Speeds, tokens: int) -> Pool:
     )
 
 
-def speeds_inside(state: State, pool: str, inside: Inside) -> Speeds:
+def speeds_inside(state: State, pool: str, inside: PoolSubnetwork) -> Speeds:
     """Return the speeds of a window that loses jobs: what it holds tokens of is a region of its own.
 
     ``state``: the system in a round of its fixed point; ``inside``: its inside, all of it.
 
-    `going_round` what is outside of other pools, and these, of whose copies each job takes a random one.
+    `closed_mva` what is outside of other pools, and these, of whose copies each job takes a random one.
     Those that branches take from keep their waits.
     """
     (take,) = state.takes(pool)
@@ -92,9 +92,9 @@ def speeds_inside(state: State, pool: str, inside: Inside) -> Speeds:
         return {**state.rates, flow.name: rate}
 
     def times_at(rate: float) -> dict[str, float]:
-        met = met_at(state, rates(rate), {name: state.curves[name] for name in inner})
-        passage, held = walk(state, flow, state.calm.at(rates(rate), met=others), met)
-        times = dict(passage.by_part)
+        met = pool_waits_at(state, rates(rate), {name: state.curves[name] for name in inner})
+        program, held = walk(state, flow, state.poisson.evaluate(rates(rate), met=others), met)
+        times = dict(program.by_part)
         for name in regions:
             for part, time in held[name].parts.items():
                 times[part] -= time / state.tokens_each(name)
@@ -104,27 +104,27 @@ def speeds_inside(state: State, pool: str, inside: Inside) -> Speeds:
     profile = Profile(lambda _: {}, limit=np.inf, rates=np.zeros(1), servers={})
     now = state.rates[flow.name]
     if any(time > 0 for time in times_at(now * NEAR).values()):
-        limit = now * state.calm.limit(state.rates, {flow.name}, met=others)
+        limit = now * state.poisson.limit(state.rates, {flow.name}, met=others)
         most, servers = float(inside.profile.rates[-1]), state.servers({flow.name})
         profile = profile_of(times_at, limit=limit, most=most, servers=servers)
 
     @cache
     def held(name: str, come: float) -> FloatArray:
-        return _copies_together(state.insides[name], come, inside.tokens)
+        return _copies_together(state.subnetworks[name], come, inside.tokens)
 
     def speeds_at(rate: float) -> FloatArray:
         found = []
         for name in regions:
             each = state.taken(name, rates(1.0))
-            one = state.insides[name].tokens == 1
+            one = state.subnetworks[name].tokens == 1
             come = state.rates[flow.name] if one else max(rate, NEAR)
             found.append(Region(speeds=held(name, come * each) / each))
-        return going_round(profile, inside.tokens, regions=found).rates
+        return closed_mva(profile, inside.tokens, regions=found).rates
 
     return speeds_at
 
 
-def _copies_together(inside: Inside, rate: float, most: int) -> FloatArray:
+def _copies_together(inside: PoolSubnetwork, rate: float, most: int) -> FloatArray:
     """Return the rates at which 1, 2, ... jobs, each at a random copy of a pool, leave it.
 
     Where a copy has one token those who hold one go round inside together, as many as do, with queues in
@@ -133,7 +133,7 @@ def _copies_together(inside: Inside, rate: float, most: int) -> FloatArray:
     copies = inside.copies
     if inside.tokens > 1:
         return scattered(inside.speeds(rate), copies, most)
-    throughput = np.append(0.0, going_round(inside.profile, copies).rates)
+    throughput = np.append(0.0, closed_mva(inside.profile, copies).rates)
     alone, each = 1.0 / float(throughput[1]), 1.0 / inside.profile.limit
 
     def stages(busy: FloatArray) -> Stages:

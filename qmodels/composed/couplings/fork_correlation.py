@@ -12,7 +12,17 @@ import numpy as np
 from qmodels.checks import FloatArray
 from qmodels.composed.moments import moments_of
 from qmodels.composed.streams import Response
-from qmodels.systems.composed.program_form import Alternatives, Count, Delay, Op, ProgramForm, Run, Site, fold
+from qmodels.systems.composed.program_form import (
+    Alternatives,
+    Count,
+    Delay,
+    Op,
+    ProgramForm,
+    Rules,
+    Run,
+    Site,
+    fold,
+)
 from qmodels.systems.composed.system import System
 from qmodels.systems.stations.parts import Station
 
@@ -31,7 +41,7 @@ class _Others:
 
 
 @dataclass(eq=False)
-class Siblings:
+class ForkCorrelation:
     """Finds how many copies of a job are at a station together.
 
     Attributes
@@ -66,7 +76,7 @@ class Siblings:
             run(nodes[0], replace(others, rounds=others.rounds * max(mean, 1.0), loop=loop))
             return others
 
-        rules = {
+        rules: Rules = {
             Op.VISIT: self._ask, Op.HOLD: _hold, Op.CHOICE: _choice, Op.PARALLEL: _parallel,
             Op.COPIES: copies, Op.REPEAT: repeat,
         }  # fmt: skip
@@ -116,7 +126,7 @@ class Siblings:
         def hold(delay: Delay, time: float) -> float:
             return time + delay.mean
 
-        rules = {Op.VISIT: visit, Op.CHOICE: choice, Op.PARALLEL: parallel, Op.HOLD: hold}
+        rules: Rules = {Op.VISIT: visit, Op.CHOICE: choice, Op.PARALLEL: parallel, Op.HOLD: hold}
         return float(fold(form, node, rules, 0.0))
 
 
@@ -138,7 +148,7 @@ def _hold(delay: Delay, others: _Others) -> _Others:
     return replace(others, gap=max(others.gap, spread))
 
 
-def as_batch(together: float) -> FloatArray:
+def equivalent_batch(together: float) -> FloatArray:
     """Return the law of batches of which a member has so many beside it, itself included."""
     low = int(together)
     law = np.zeros(low + 2)

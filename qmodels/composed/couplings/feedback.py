@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.systems.composed.program_form import Alternatives, Count, Op, ProgramForm, Run, Site, fold
+from qmodels.systems.composed.program_form import Alternatives, Count, Op, ProgramForm, Rules, Run, Site, fold
 
 MOST = 64
 """Visits above which more make no difference."""
@@ -44,7 +44,7 @@ Laws: TypeAlias = dict[str, FloatArray]
 
 def visit_laws(form: ProgramForm, node: int) -> Laws:
     """Return the laws of the visits of a job to each part; those at once count as one."""
-    rules = {Op.VISIT: _visit, Op.CHOICE: _choice, Op.PARALLEL: _parallel, Op.REPEAT: _repeat}
+    rules: Rules = {Op.VISIT: _visit, Op.CHOICE: _choice, Op.PARALLEL: _parallel, Op.REPEAT: _repeat}
     found: Laws = fold(form, node, rules, {})
     return found
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.composed.moments import NOTHING, Span, one_of
+from qmodels.composed.moments import NOTHING, Moments, mixture_of
 from qmodels.composed.stalls import Stall, after_another, one_stall
 
 TOGETHER = "fork"
@@ -17,11 +17,11 @@ DELAYED = "hold"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Passage:
+class ProgramLatency:
     """What a program takes."""
 
-    span: Span  # its time, what is not counted included [ns]
-    uncounted: Span = NOTHING  # what of it is not counted
+    span: Moments  # its time, what is not counted included [ns]
+    uncounted: Moments = NOTHING  # what of it is not counted
     # Mean times by part, which sum up to what is counted.
     parts: Mapping[str, float] = field(default_factory=dict)
     # Load that jobs of the program itself bring where it spends its time, mean over that time.
@@ -37,12 +37,12 @@ class Passage:
         return self.parts if self.spent is None else self.spent
 
     @property
-    def latency(self) -> Span:
+    def latency(self) -> Moments:
         """What is counted."""
         if not self.span.finite:
             return self.span
         less = self.uncounted
-        return Span(max(self.span.mean - less.mean, 0.0), max(self.span.variance - less.variance, 0.0))
+        return Moments(max(self.span.mean - less.mean, 0.0), max(self.span.variance - less.variance, 0.0))
 
 
 def association(count: float, load: float) -> float:
@@ -71,31 +71,31 @@ def association(count: float, load: float) -> float:
     return 1.0 - load * (1.0 - full)
 
 
-def in_series(passages: list[Passage]) -> Passage:
+def in_series(programs: list[ProgramLatency]) -> ProgramLatency:
     """Return what programs take one after the other."""
-    span = sum((p.span for p in passages), NOTHING)
+    span = sum((p.span for p in programs), NOTHING)
     busy = 0.0
     if 0 < span.mean < np.inf:
-        busy = sum(p.busy * p.span.mean for p in passages) / span.mean
-    return Passage(
+        busy = sum(p.busy * p.span.mean for p in programs) / span.mean
+    return ProgramLatency(
         span=span,
-        uncounted=sum((p.uncounted for p in passages), NOTHING),
-        parts=weighted((1.0, p.parts) for p in passages),
+        uncounted=sum((p.uncounted for p in programs), NOTHING),
+        parts=weighted((1.0, p.parts) for p in programs),
         busy=busy,
-        stall=after_another([p.stall for p in passages]),
-        spent=weighted((1.0, p.by_part) for p in passages),
+        stall=after_another([p.stall for p in programs]),
+        spent=weighted((1.0, p.by_part) for p in programs),
     )
 
 
-def mixed(shares: tuple[float, ...], passages: list[Passage]) -> Passage:
+def mixed(shares: tuple[float, ...], programs: list[ProgramLatency]) -> ProgramLatency:
     """Return what one of several programs takes."""
-    used = [(share, p) for share, p in zip(shares, passages, strict=True) if share > 0]
-    return Passage(
-        span=one_of(shares, [p.span for p in passages]),
-        uncounted=one_of(shares, [p.uncounted for p in passages]),
+    used = [(share, p) for share, p in zip(shares, programs, strict=True) if share > 0]
+    return ProgramLatency(
+        span=mixture_of(shares, [p.span for p in programs]),
+        uncounted=mixture_of(shares, [p.uncounted for p in programs]),
         parts=weighted((share, p.parts) for share, p in used),
         busy=sum(share * p.busy for share, p in used),
-        stall=one_stall(shares, [p.stall for p in passages]),
+        stall=one_stall(shares, [p.stall for p in programs]),
         spent=weighted((share, p.by_part) for share, p in used),
     )
 
@@ -109,7 +109,7 @@ def weighted(times: Iterable[tuple[float, Mapping[str, float]]]) -> dict[str, fl
     return total
 
 
-def apart_by_part(last: float, branches: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def joined_by_part(last: float, branches: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return the time until branches have joined by the parts that they are at, in proportion to their times.
 
     Each under a name of its own: less is spent there than the parts have to do.
@@ -126,7 +126,7 @@ def by_part(times: Mapping[str, float]) -> dict[str, float]:
     return weighted((1.0, {name.removeprefix(f"{TOGETHER} "): time}) for name, time in times.items())
 
 
-def some_of(law: FloatArray) -> FloatArray:
+def positive_law(law: FloatArray) -> FloatArray:
     """Return a law of 0, 1, 2, ... given that it is not 0."""
     some = law.copy()
     some[0] = 0.0

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
-from qmodels.composed.couplings.released import Released
-from qmodels.composed.couplings.siblings import as_batch
-from qmodels.composed.moments import NOTHING, Span, moments_of
+from qmodels.composed.couplings.fork_correlation import equivalent_batch
+from qmodels.composed.couplings.refresh_batches import RefreshBatches
+from qmodels.composed.moments import NOTHING, Moments, moments_of
 from qmodels.composed.parts import load_of, network_load, respond, respond_network
 from qmodels.composed.parts.bursty import LEAST_EXCESS
 from qmodels.composed.streams import Bursts, PacketAnswer, PacketStreams, PartAnswer, Response, Stream
@@ -31,24 +31,24 @@ START = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Heard:
+class PartResponses:
     """What all parts answer."""
 
     responses: Mapping[int, Response]  # of the part to each site
-    legs: tuple[Span, ...]  # times of the packets of each leg; those that need not travel take none
-    packet: Span  # of all packets that travel
+    legs: tuple[Moments, ...]  # times of the packets of each leg; those that need not travel take none
+    packet: Moments  # of all packets that travel
     intensity: Mapping[str, float]  # traffic intensity of each part, and under longer names of what is in it
     doubts: tuple[str, ...]  # what speaks against the numbers
     asked: Mapping[int, Stream] = field(default_factory=dict)  # what each site asked
 
-    def alone(self, idle: Heard) -> Heard:
+    def alone(self, idle: PartResponses) -> PartResponses:
         """Return what a job hears that meets no other, from what it would hear of idle parts."""
         known = {number: each.alone(idle.responses[number]) for number, each in self.responses.items()}
         return replace(idle, responses=known)
 
 
 @dataclass(eq=False)
-class Asking:
+class Decomposition:
     """The parts of a system, asked with what the plan says; what was asked before is remembered."""
 
     system: System  # the system
@@ -67,12 +67,12 @@ class Asking:
     raised: dict[int, float] = field(default_factory=dict)
     # Of flows that come in bursts, see `Stream.peak`.
     peaks: Mapping[str, float] = field(default_factory=dict)
-    crowds: bool = True  # whether what a stalled memory releases comes to stations at once
+    with_refresh_batches: bool = True  # whether what a stalled memory releases comes to stations at once
     known: dict[Any, Any] = field(default_factory=dict)
 
-    def at(
+    def evaluate(
         self, rates: Mapping[str, float], *, own: Mapping[str, float] | None = None, met: Others | None = None
-    ) -> Heard:
+    ) -> PartResponses:
         """Return what the parts answer.
 
         Parameters
@@ -96,15 +96,15 @@ class Asking:
             responses |= dict(zip(places[part], answer.responses, strict=True))
             intensity |= _named(part, answer.intensity)
             doubts += answer.doubts
-        if self.crowds:
-            responses = Released(self.system, rates, responses, intensity).all(self.form)
+        if self.with_refresh_batches:
+            responses = RefreshBatches(self.system, rates, responses, intensity).all(self.form)
         legs, packet = tuple(NOTHING for _ in self.form.legs), NOTHING
         if self.form.legs:
             sent = self._network(self._sent(rates, met))
             legs, packet = sent[:2]
             intensity |= _named(self.system.interconnect, sent[2].intensity)
             doubts += sent[2].doubts
-        return Heard(
+        return PartResponses(
             responses=responses,
             legs=legs,
             packet=packet,
@@ -141,7 +141,7 @@ class Asking:
         parts : collection of str, optional
             Parts that are looked at; all if left out.
         met : mapping of flow and part to float, optional
-            As in `at`.
+            As in `evaluate`.
         """
         looked = self.form.parts(self.system.interconnect) if parts is None else parts
 
@@ -187,7 +187,7 @@ class Asking:
         begun = {name: rate * self.entering.get(name, 1.0) for name, rate in rates.items()}
         return {name: met.get((name, self.system.interconnect), rate) for name, rate in begun.items()}
 
-    def own_loads(self, rates: Mapping[str, float], heard: Heard) -> dict[int, float]:
+    def own_loads(self, rates: Mapping[str, float], answers: PartResponses) -> dict[int, float]:
         """Return the load that each site brings to its part."""
         asked: dict[str, float] = {}
         requests = {}
@@ -195,7 +195,7 @@ class Asking:
             requests[site.number] = rates[site.flow] * site.visits * moments_of(site.batch)[0]
             asked[site.part] = asked.get(site.part, 0.0) + requests[site.number]
         return {
-            site.number: heard.intensity[site.part] * requests[site.number] / asked[site.part]
+            site.number: answers.intensity[site.part] * requests[site.number] / asked[site.part]
             for site in self.form.sites
             if asked[site.part] > 0
         }
@@ -204,7 +204,7 @@ class Asking:
         batch = site.batch
         size = self.batches.get(site.number, 1.0)
         if size > 1 + 1e-9:
-            batch = as_batch(size)
+            batch = equivalent_batch(size)
             rate /= moments_of(batch)[0]
         stream = Stream(
             flow=site.flow,
@@ -235,7 +235,7 @@ class Asking:
         answer: PartAnswer = self.known[key]
         return answer
 
-    def _network(self, rates: Mapping[str, float]) -> tuple[tuple[Span, ...], Span, PacketAnswer]:
+    def _network(self, rates: Mapping[str, float]) -> tuple[tuple[Moments, ...], Moments, PacketAnswer]:
         """Return the times of all legs, of a packet of any, and what the network said."""
         packets = self._packets(rates)
         bursts = tuple((one.rate.tobytes(), one.size, one.peak) for one in packets.bursts)
@@ -252,7 +252,7 @@ class Asking:
             total = float(rate.sum())
             packet = _mixed(rate / total, answer, slice(None)) if total else NOTHING
             self.known[key] = (times, packet, answer)
-        found: tuple[tuple[Span, ...], Span, PacketAnswer] = self.known[key]
+        found: tuple[tuple[Moments, ...], Moments, PacketAnswer] = self.known[key]
         return found
 
     def _network_load(self, rates: Mapping[str, float]) -> float:
@@ -335,16 +335,16 @@ def _key(part: str, streams: tuple[Stream, ...]) -> tuple[Any, ...]:
     return part, tuple((id(s.step), s.rate, s.scv, s.batch.tobytes(), s.trials.tobytes()) for s in streams)
 
 
-def _mixed(share: FloatArray, answer: PacketAnswer, kind: Any) -> Span:
+def _mixed(share: FloatArray, answer: PacketAnswer, kind: Any) -> Moments:
     """Return the time of a packet that is one of several kinds, or does not travel."""
     mean, variance = answer.mean[kind], answer.variance[kind]
     used = share > 0
     if not np.isfinite(mean[used]).all():
-        return Span(np.inf, np.inf)
+        return Moments(np.inf, np.inf)
     share, mean, variance = share[used], mean[used], variance[used]
     middle = float(share @ mean)
     stays = max(1.0 - float(share.sum()), 0.0)
-    return Span(middle, float(share @ (variance + (mean - middle) ** 2)) + stays * middle**2)
+    return Moments(middle, float(share @ (variance + (mean - middle) ** 2)) + stays * middle**2)
 
 
 def _named(part: str, intensity: Mapping[str, float]) -> dict[str, float]:
