@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from qmodels.composed.decomposition import Decomposition
+from qmodels.composed.fixed_point.pool_waits import NO_POOLS, walk
 from qmodels.composed.fixed_point.state import State
-from qmodels.composed.fixed_point.walks import NO_POOLS, walk
 from qmodels.markov.processes.phase_type_fit import ph_from_moments
 from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.lower import lower
 from qmodels.systems.composed.parts import Tokens
-from qmodels.systems.composed.program_form import LookupShares, ProgramForm, Site, lower
+from qmodels.systems.composed.program_form import LookupShares, ProgramForm, Site
 from qmodels.systems.composed.steps import Acquire, Release, Step, all_steps
 from qmodels.systems.composed.system import System
 from qmodels.systems.spec.named import Named
@@ -82,10 +83,11 @@ def _kinds(
 ) -> list[tuple[int, ...]]:
     """Return the kinds of places at which some flows begin."""
     found: dict[Any, dict[float, list[int]]] = {}
-    for node in sorted({node for flow in flows for node in flow.at}):
+    nodes = sorted({node for flow in flows for node in flow.at})
+    distances = _distances(system, shares, {n: [flow for flow in flows if n in flow.at] for n in nodes})
+    for node, far in distances.items():
         uses = tuple(flow.at.count(node) / len(flow.at) for flow in flows)
         here = tuple(node in system.place[pool] for pool in pools)
-        far = _far(system, shares, [flow for flow, share in zip(flows, uses, strict=True) if share], node)
         found.setdefault((uses, here), {}).setdefault(far, []).append(node)
     kinds = []
     for by_time in found.values():
@@ -107,17 +109,29 @@ def _bins(times: list[float], spread: float) -> list[list[float]]:
     return bins
 
 
-def _far(system: System, shares: Mapping[str, LookupShares], flows: list[Flow], node: int) -> float:
-    """Return how long the programs of some flows take from a place where nobody else is. [ns]."""
-    names = {flow.name for flow in flows}
-    alone = replace(
-        system, flows=tuple(replace(f, at=(node,)) if f.name in names else f for f in system.flows)
-    )
-    form = lower(alone, shares)
-    state = State(alone, form, Decomposition(alone, form))
-    answers = state.parts.evaluate({flow.name: 0.0 for flow in alone.flows})
-    state.rates = {flow.name: 0.0 for flow in alone.flows}
-    return sum(walk(state, state.system.flow(n), answers, NO_POOLS)[0].span.mean for n in sorted(names))
+def _distances(
+    system: System, shares: Mapping[str, LookupShares], flows: Mapping[int, list[Flow]]
+) -> dict[int, float]:
+    """Return how long the programs of some flows take from each place where nobody else is. [ns].
+
+    All packets are one network's: at no load they do not meet.
+    """
+    forms = {
+        node: lower(system, shares, dict.fromkeys((flow.name for flow in here), (node,)))
+        for node, here in flows.items()
+    }
+    rates = {flow.name: 0.0 for flow in system.flows}
+    sent = sum((form.legs for form in forms.values()), ())
+    legs = Decomposition(system, ProgramForm(legs=sent)).leg_times(rates) if sent else ()
+    known: dict[Any, Any] = {}
+    found = {}
+    for node, form in forms.items():
+        state = State(system, form, Decomposition(system, form, known=known), rates=rates)
+        mine, legs = legs[: len(form.legs)], legs[len(form.legs) :]
+        answers = state.parts.evaluate(rates, legs=mine)
+        names = sorted({flow.name for flow in flows[node]})
+        found[node] = sum(walk(state, system.flow(n), answers, NO_POOLS)[0].span.mean for n in names)
+    return found
 
 
 def _split(system: System, flows: list[Flow], pools: list[str], kinds: list[tuple[int, ...]]) -> Places:

@@ -71,7 +71,12 @@ class Decomposition:
     known: dict[Any, Any] = field(default_factory=dict)
 
     def evaluate(
-        self, rates: Mapping[str, float], *, own: Mapping[str, float] | None = None, met: Others | None = None
+        self,
+        rates: Mapping[str, float],
+        *,
+        own: Mapping[str, float] | None = None,
+        met: Others | None = None,
+        legs: tuple[Moments, ...] | None = None,
     ) -> PartResponses:
         """Return what the parts answer.
 
@@ -83,6 +88,8 @@ class Decomposition:
             The same for sites whose jobs ask the copy at their own place; as ``rates`` if left out.
         met : mapping of flow and part to float, optional
             Rates at which jobs of limited number are met there instead. [1/ns]
+        legs : tuple of Moments, optional
+            Times of the packets of each leg, where these are known.
         """
         met = met or {}
         asked, places = self._asked(rates, rates if own is None else own, met)
@@ -96,10 +103,12 @@ class Decomposition:
             responses |= dict(zip(places[part], answer.responses, strict=True))
             intensity |= _named(part, answer.intensity)
             doubts += answer.doubts
-        if self.with_refresh_batches:
+        if self.with_refresh_batches and any(each.stall.every < np.inf for each in responses.values()):
             responses = RefreshBatches(self.system, rates, responses, intensity).all(self.form)
-        legs, packet = tuple(NOTHING for _ in self.form.legs), NOTHING
-        if self.form.legs:
+        packet = NOTHING
+        if legs is None and not self.form.legs:
+            legs = ()
+        elif legs is None:
             sent = self._network(self._sent(rates, met))
             legs, packet = sent[:2]
             intensity |= _named(self.system.interconnect, sent[2].intensity)
@@ -112,6 +121,10 @@ class Decomposition:
             doubts=tuple(dict.fromkeys(doubts)),
             asked=streamed,
         )
+
+    def leg_times(self, rates: Mapping[str, float]) -> tuple[Moments, ...]:
+        """Return the times of the packets of each leg."""
+        return self._network(self._sent(rates, {}))[0]
 
     def loads(
         self, rates: Mapping[str, float], parts: Collection[str], met: Others | None = None
@@ -192,7 +205,7 @@ class Decomposition:
         asked: dict[str, float] = {}
         requests = {}
         for site in self.form.sites:
-            requests[site.number] = rates[site.flow] * site.visits * moments_of(site.batch)[0]
+            requests[site.number] = rates[site.flow] * site.visits * site.mean_batch
             asked[site.part] = asked.get(site.part, 0.0) + requests[site.number]
         return {
             site.number: answers.intensity[site.part] * requests[site.number] / asked[site.part]
@@ -222,14 +235,20 @@ class Decomposition:
 
     def _load(self, part: str, streams: tuple[Stream, ...]) -> float:
         """Return the intensity of the fullest of a part, which may be known before its times are."""
-        key = ("load", *_key(part, streams))
+        key = ("load", *self._key(part, streams))
         if key not in self.known:
             load = load_of(part, self.system, streams)
             self.known[key] = self._part(part, streams).intensity[""] if load is None else load
         return float(self.known[key])
 
+    def _key(self, part: str, streams: tuple[Stream, ...]) -> tuple[Any, ...]:
+        """Return what the response of a part depends on."""
+        rows = [(id(s.step), s.rate, s.scv, s.peak, s.batch.tobytes(), s.trials.tobytes()) for s in streams]
+        placed = [s.sources.tobytes() for s in streams] if self.system.copies(part) > 1 else ()
+        return part, *rows, *placed
+
     def _part(self, part: str, streams: tuple[Stream, ...]) -> PartAnswer:
-        key = _key(part, streams)
+        key = self._key(part, streams)
         if key not in self.known:
             self.known[key] = respond(part, self.system, streams)
         answer: PartAnswer = self.known[key]
@@ -237,14 +256,13 @@ class Decomposition:
 
     def _network(self, rates: Mapping[str, float]) -> tuple[tuple[Moments, ...], Moments, PacketAnswer]:
         """Return the times of all legs, of a packet of any, and what the network said."""
-        packets = self._packets(rates)
-        bursts = tuple((one.rate.tobytes(), one.size, one.peak) for one in packets.bursts)
-        key = "network", packets.rate.tobytes(), bursts
+        legs = range(len(self.form.legs))
+        key = "network", *((rates[self.form.legs[k].flow], self._burst(rates, k)) for k in legs)
         if key not in self.known:
-            noc, routes = self.system.network, self._routes
+            noc, routes, packets = self.system.network, self._routes, self._packets(rates)
             assert noc is not None
             answer, rate = respond_network(noc, packets), packets.rate
-            ends = np.cumsum([0, *(leg.shares.size for leg in self.form.legs)])
+            ends = np.cumsum([0, *(leg.pairs[2].size for leg in self.form.legs)])
             times = tuple(
                 _mixed(routes.share[a:b], answer, routes.kind[a:b])
                 for a, b in zip(ends, ends[1:], strict=False)
@@ -266,7 +284,7 @@ class Decomposition:
     def _packets(self, rates: Mapping[str, float]) -> PacketStreams:
         """Return the packets of all legs by their kind."""
         routes, legs = self._routes, self.form.legs
-        size = [leg.shares.size for leg in legs]
+        size = [leg.pairs[2].size for leg in legs]
         each = np.repeat([max(rates[leg.flow], LEAST) * leg.packets for leg in legs], size) * routes.share
         rate = np.asarray(np.bincount(routes.kind, each), dtype=float)
         together = np.bincount(routes.kind, each * np.repeat([leg.together for leg in legs], size))
@@ -282,13 +300,10 @@ class Decomposition:
     def _bursts(self, rates: Mapping[str, float], each: FloatArray, kinds: int) -> tuple[Bursts, ...]:
         """Return the packets of flows that come in bursts; ``each``: packets of the pairs of all legs."""
         found: dict[tuple[str, float, float], Bursts] = {}
-        ends = np.cumsum([0, *(leg.shares.size for leg in self.form.legs)])
+        ends = np.cumsum([0, *(leg.pairs[2].size for leg in self.form.legs)])
         for k, leg in enumerate(self.form.legs):
-            # A part on the way lets out no more than it serves.
-            busy = rates[leg.flow] * self.scvs.get(("slowest", k), 0.0)
-            peak = min(self.peaks.get(leg.flow, 1.0), 1 / busy if busy > 0 else np.inf)
-            excess = self.scvs.get(("leg", k), 1.0) - 1
-            if peak <= 1 + LEAST_EXCESS or excess < LEAST_EXCESS:
+            peak, excess = self._burst(rates, k)
+            if not excess:
                 continue
             here = slice(ends[k], ends[k + 1])
             rate = np.asarray(np.bincount(self._routes.kind[here], each[here], minlength=kinds), dtype=float)
@@ -304,18 +319,26 @@ class Decomposition:
             )
         return tuple(found.values())
 
+    def _burst(self, rates: Mapping[str, float], k: int) -> tuple[float, float]:
+        """Return peak and excess variability of the packets of a leg; 1 and 0 if they have no bursts."""
+        flow = self.form.legs[k].flow
+        # A part on the way lets out no more than it serves.
+        busy = rates[flow] * self.scvs.get(("slowest", k), 0.0)
+        peak = min(self.peaks.get(flow, 1.0), 1 / busy if busy > 0 else np.inf)
+        excess = self.scvs.get(("leg", k), 1.0) - 1
+        return (1.0, 0.0) if peak <= 1 + LEAST_EXCESS or excess < LEAST_EXCESS else (peak, excess)
+
     @cached_property
     def _routes(self) -> _Routes:
         """The packets of all legs one after the other; their source, target and size say their kind."""
         noc, legs = self.system.network, self.form.legs
         assert noc is not None
-        flits = np.repeat([int(noc.flits(leg.bytes)) for leg in legs], [leg.shares.size for leg in legs])
-        sources, targets = (
-            np.concatenate([getattr(leg, name) for leg in legs]) for name in ("sources", "targets")
+        flits = np.repeat([int(noc.flits(leg.bytes)) for leg in legs], [leg.pairs[2].size for leg in legs])
+        sources, targets, share = (
+            np.concatenate(column) for column in zip(*(leg.pairs for leg in legs), strict=True)
         )
         ends, kind = np.unique(np.stack([sources, targets, flits]), axis=1, return_inverse=True)
         source, target, size = ends
-        share = np.concatenate([leg.shares for leg in legs])
         return _Routes(source=source, target=target, flits=size, kind=kind.ravel(), share=share)
 
 
@@ -328,11 +351,6 @@ class _Routes:
     flits: IntArray
     kind: IntArray
     share: FloatArray
-
-
-def _key(part: str, streams: tuple[Stream, ...]) -> tuple[Any, ...]:
-    """Return what a part is asked as something that is remembered."""
-    return part, tuple((id(s.step), s.rate, s.scv, s.batch.tobytes(), s.trials.tobytes()) for s in streams)
 
 
 def _mixed(share: FloatArray, answer: PacketAnswer, kind: Any) -> Moments:

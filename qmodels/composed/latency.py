@@ -251,61 +251,65 @@ class LatencyWalk:
 
         They share the wait there and leave it one after the other.
         """
-        site, visitors = first_visit(self.form, node, moments_of(count.law)[0])
-        if site is None or visitors <= 0:
-            return None
         aside = LatencyWalk(self.form, self.around)
-        first = aside._visit(site, Job(1.0, dict(holds))).span
-        if not first.finite:
-            return first
-        answer = self._answers(holds).responses[site.number]
-        number, variance = moments_of(positive_law(site.batch))
-        apart = 2 * max(answer.last_mean - answer.mean, 0.0) / max(number - variance / number - 1, 1e-9)
-        # Where they are served at once the last is later by chance, not by its place in a row.
-        apart = min(apart, answer.mean)
-        row = aside._behind(node, count, apart, moments_of(site.batch)[0] / visitors, holds)
-        # What is shared is the time until the first of them has left.
-        shared = first.mean - (number - 1) * apart
-        last = Moments(max(shared, 0.0) + row.last.mean, first.variance + row.last.variance)
-        return mixture_of([row.share, 1.0 - row.share], [last, row.others])
 
-    def _behind(self, node: int, count: Count, apart: float, each_asks: float, holds: dict[str, int]) -> _Row:
-        """Return what happens after the first of a row has left the part that it visits."""
+        def visit(site: Site, copies: float) -> _Row | None:
+            if copies <= 0:
+                return None
+            first = aside._visit(site, Job(1.0, dict(holds))).span
+            if not first.finite:
+                return _Row(first, first, 0.0, 1.0)
+            answer = self._answers(holds).responses[site.number]
+            mean, variance = moments_of(positive_law(site.batch))
+            apart = 2 * max(answer.last_mean - answer.mean, 0.0) / max(mean - variance / mean - 1, 1e-9)
+            # Where they are served at once the last is later by chance, not by its place in a row.
+            apart = min(apart, answer.mean)
+            # What is shared is the time until the first of them has left.
+            shared = Moments(max(first.mean - (mean - 1) * apart, 0.0), first.variance)
+            asks = moments_of(site.batch)[0] / copies
+            return _Row(shared, Moments((asks - 1) * apart, 0.0), apart, asks)
 
-        def leaf(row: Any, state: None) -> _Row:
-            return _Row(last=Moments((each_asks - 1) * apart, 0.0), asks=each_asks)
-
-        def inner(row: Any, nodes: tuple[int, ...], run: Run, state: None) -> _Row:
-            return leaf(row, None)
-
-        def series(row: None, nodes: tuple[int, ...], run: Run, state: None) -> _Row:
-            first = run(nodes[0], None)
-            rest = sum((self.latency_of(n, Job(1.0, dict(holds))).span for n in nodes[1:]), NOTHING)
+        def series(row: None, nodes: tuple[int, ...], run: Run, copies: float) -> _Row | None:
+            first = run(nodes[0], copies) if nodes else None
+            if first is None or not first.shared.finite:
+                return first
+            rest = sum((aside.latency_of(n, Job(1.0, dict(holds))).span for n in nodes[1:]), NOTHING)
             return replace(first, last=first.last + rest, others=first.others + rest)
 
-        def choice(choice: Alternatives, nodes: tuple[int, ...], run: Run, state: None) -> _Row:
-            only = _only(self.form, choice, nodes)
-            if only is None:
-                return leaf(None, None)
-            row = run(only[1], None)
+        def choice(row: Alternatives, nodes: tuple[int, ...], run: Run, copies: float) -> _Row | None:
+            pairs = zip(row.shares, nodes, strict=True)
+            some = [(share, node) for share, node in pairs if not self.form.nothing(node)]
+            if len(some) != 1:
+                return None
+            share, node = some[0]
+            only = run(node, copies * share)
             # Those that do not go there have nothing to do in its stead.
-            return replace(row, share=only[0] * row.share, others=NOTHING)
+            return only and replace(only, share=share * only.share, others=NOTHING)
 
-        def copies(count: Count, nodes: tuple[int, ...], run: Run, state: None) -> _Row:
-            each = run(nodes[0], None)
+        def several(count: Count, nodes: tuple[int, ...], run: Run, copies: float) -> _Row | None:
+            each = run(nodes[0], copies * moments_of(count.law)[0])
+            if each is None or not each.shared.finite:
+                return each
             law = thinned_law(count.law, each.share)
             some = positive_law(law)
-            rows = {
-                n: max_of_staggered(n, apart * each.asks, each.last) for n in np.flatnonzero(some).tolist()
-            }
-            last = mixture_of([float(some[n]) for n in rows], list(rows.values()))
-            asks, share = each.asks * moments_of(some)[0], 1.0 - float(law[0])
-            return _Row(last=last, asks=asks, share=share, others=max_of_random_n(count.law, each.others))
+            numbers = np.flatnonzero(some).tolist()
+            rows = [max_of_staggered(n, each.apart * each.asks, each.last) for n in numbers]
+            last = mixture_of(some[numbers].tolist(), rows)
+            asks, others = each.asks * moments_of(some)[0], max_of_random_n(count.law, each.others)
+            return _Row(each.shared, last, each.apart, asks, 1.0 - float(law[0]), others)
 
-        rules: Rules = {op: leaf for op in Op} | {
-            Op.PARALLEL: inner, Op.REPEAT: inner, Op.SERIES: series, Op.CHOICE: choice, Op.COPIES: copies
+        def none(*_: Any) -> None:
+            return None
+
+        rules: Rules = dict.fromkeys(Op, none) | {
+            Op.VISIT: visit, Op.SERIES: series, Op.CHOICE: choice, Op.COPIES: several
         }  # fmt: skip
-        return copies(count, (node,), lambda node, state: fold(self.form, node, rules, state), None)
+        row = several(count, (node,), lambda node, state: fold(self.form, node, rules, state), 1.0)
+        if row is None:
+            return None
+        if not row.shared.finite:
+            return row.shared
+        return mixture_of([row.share, 1.0 - row.share], [row.shared + row.last, row.others])
 
     def _branch(self, node: int, job: Job) -> ProgramLatency:
         """Return what one branch takes; what its job holds it holds until the last is done."""
@@ -349,52 +353,13 @@ class Job:
     holds: dict[str, int]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _Row:
-    """Copies that leave a part one after the other.
+    """Copies that leave a part one after the other."""
 
-    When the last of them is done after the first has left, how many requests they are, with which
-    probability there are any, and when all are done if there are none.
-    """
-
-    last: Moments
-    asks: float
-    share: float = 1.0
-    others: Moments = NOTHING
-
-
-def first_visit(form: ProgramForm, node: int, copies: float) -> tuple[Site | None, float]:
-    """Return what code visits first, None if it does something else, and how many copies of it do."""
-
-    def visit(site: Site, copies: float) -> tuple[Site | None, float]:
-        return site, copies
-
-    def other(row: Any, copies: float) -> tuple[Site | None, float]:
-        return None, copies
-
-    def inner(row: Any, nodes: tuple[int, ...], run: Run, copies: float) -> tuple[Site | None, float]:
-        return None, copies
-
-    def series(row: None, nodes: tuple[int, ...], run: Run, copies: float) -> Any:
-        return run(nodes[0], copies) if nodes else (None, copies)
-
-    def choice(choice: Alternatives, nodes: tuple[int, ...], run: Run, copies: float) -> Any:
-        only = _only(form, choice, nodes)
-        return (None, copies) if only is None else run(only[1], copies * only[0])
-
-    def several(count: Count, nodes: tuple[int, ...], run: Run, copies: float) -> Any:
-        return run(nodes[0], copies * moments_of(count.law)[0])
-
-    rules: Rules = {op: other for op in Op} | {
-        Op.VISIT: visit, Op.PARALLEL: inner, Op.REPEAT: inner, Op.SERIES: series, Op.CHOICE: choice,
-        Op.COPIES: several,
-    }  # fmt: skip
-    found: tuple[Site | None, float] = fold(form, node, rules, copies)
-    return found
-
-
-def _only(form: ProgramForm, choice: Alternatives, nodes: tuple[int, ...]) -> tuple[float, int] | None:
-    """Return the one alternative that does something, with its share; None if there are several."""
-    pairs = zip(choice.shares, nodes, strict=True)
-    some = [(share, node) for share, node in pairs if not form.nothing(node)]
-    return some[0] if len(some) == 1 else None
+    shared: Moments  # time until the first has left
+    last: Moments  # after it, when the last of them is done
+    apart: float  # time from one request to the next
+    asks: float  # requests
+    share: float = 1.0  # probability that there are any
+    others: Moments = NOTHING  # when all are done if there are none

@@ -12,7 +12,6 @@ from qmodels.composed.as_network import solved_as_network
 from qmodels.composed.by_place import by_place
 from qmodels.composed.couplings.deadlock_cycles import deadlock_doubts
 from qmodels.composed.decomposition import Decomposition
-from qmodels.composed.effort import afford_answer
 from qmodels.composed.errors import error_doubts, measured_errors
 from qmodels.composed.figures import Figures
 from qmodels.composed.fixed_point.state import State
@@ -21,11 +20,13 @@ from qmodels.composed.from_parts import parts_figures
 from qmodels.composed.parts import lookup_shares
 from qmodels.evidence.error_map import NUMBERS, MeasuredError
 from qmodels.systems.cache.spec import CacheSystem
-from qmodels.systems.composed.program_form import lower
-from qmodels.systems.composed.steps import Allocate, Free, all_steps, step_name
+from qmodels.systems.composed.lower import lower
+from qmodels.systems.composed.steps import Allocate, Fork, Free, all_steps, inner_steps, step_name
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram import Dram
+from qmodels.systems.noc.size import afford_routes
 from qmodels.systems.spec.answer import Answer
+from qmodels.systems.spec.cost import afford
 from qmodels.systems.spec.fields import points_of, swept_fields
 
 
@@ -192,3 +193,43 @@ def _errors_together(
         values = {field: together([getattr(one, field) for one in each]) for field in fields}
         found[name] = MeasuredError(metric=name, unit=each[0].unit, **values)
     return found
+
+
+STEP_STEP = 3e-6
+"""For each pair of steps of one program: forks of 1,600 branches, 3,200 visits in a row. [s]"""
+STEP_FLOW = 4e-5
+"""For each step of all programs and each flow: 640 flows to a station, 80 to one and a memory. [s]"""
+JOB_PART = 2e-4
+"""For each job of a closed flow and each part: 20,000 jobs at a station and a memory. [s]"""
+NODE_BYTES = 400
+"""For each pair of nodes of an interconnect, whatever is sent: meshes of 32 x 32 and 64 x 64. [bytes]"""
+PLACE_BYTES = 40
+"""For each pair of nodes without one, where parts are placed. [bytes]"""
+
+
+def afford_answer(system: System) -> None:
+    """Refuse a system whose answer would ask for more time or memory than is allowed, by its field."""
+    steps = {flow.name: _asked(flow.program) for flow in system.flows}
+    afford("flows", len(steps), seconds=STEP_FLOW * sum(steps.values()) * len(steps))
+    for flow in system.flows:
+        program = steps[flow.name]
+        afford(f"flows.{flow.name}.program", program, seconds=STEP_STEP * program**2)
+        work = JOB_PART * flow.population * min(program, len(system.parts))
+        afford(f"flows.{flow.name}.population", flow.population, seconds=work)
+    if system.network is None:
+        afford("nodes", system.nodes, bytes=PLACE_BYTES * system.nodes**2 if system.place else 0)
+        return
+    field, topology = f"parts.{system.interconnect}.topology", system.network.topology
+    afford(field, topology.nodes, bytes=NODE_BYTES * topology.nodes**2)
+    away = {node for at in system.place.values() for node in at}
+    pairs = len({node for flow in system.flows for node in flow.at} | away) * len(away)
+    afford_routes(field, topology, min(2 * pairs, topology.nodes**2))
+
+
+def _asked(program: tuple[Any, ...]) -> int:
+    """Return the steps of a program, those of equal branches once."""
+    count = 0
+    for step in program:
+        inside = dict.fromkeys(step.branches) if isinstance(step, Fork) else inner_steps(step)
+        count += 1 + sum(map(_asked, inside))
+    return count

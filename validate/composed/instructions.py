@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qmodels.systems.composed.program_form import Delay, Op, ProgramForm, block_bytes, lower
+from qmodels.systems.composed.lower import block_bytes, lower
+from qmodels.systems.composed.program_form import Delay, Op, ProgramForm
 from qmodels.systems.composed.steps import (
     ADDRESSES,
     SEGMENTS,

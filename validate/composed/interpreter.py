@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from validate.composed import state
-from validate.composed.addresses import first_block, locate
+from validate.composed.blocks import first_block, locate
 from validate.composed.memories.banks import come_to_bank, leave_bank
 from validate.composed.pools import acquire, drop_tokens, release
 from validate.composed.state import Core

@@ -20,7 +20,7 @@ from validate.cache.draw_kernel import LAW
 from validate.cache.hierarchies import SOURCES, Hierarchies, new_hierarchies, warm_up
 from validate.cache.hierarchy_kernel import PLAN
 from validate.cache.lru_kernel import CACHE, SLOT
-from validate.composed.memories.located import Located, memories
+from validate.composed.memories.in_order import Located, memories
 from validate.composed.network import grown_network, no_network
 from validate.composed.state import SERVER
 from validate.data_queueing.block_pools import NOWHERE, BlockPools, new_pools

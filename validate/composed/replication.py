@@ -20,7 +20,7 @@ from validate.composed.arrivals import system_rotations
 from validate.composed.kernel import run
 from validate.composed.kernels import named
 from validate.composed.machine import run as run_machine
-from validate.composed.memories.located import memories
+from validate.composed.memories.in_order import memories
 from validate.composed.network import link_names
 from validate.composed.services import answer
 from validate.composed.state import ASKED, Core

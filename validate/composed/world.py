@@ -17,8 +17,7 @@ from validate.composed.arrivals import new_flows, set_traces
 from validate.composed.instructions import program_of
 from validate.composed.kernels import Kernels, grown_kernels, memories_of, named, new_kernels, server_rows
 from validate.composed.memories.banks import new_banks
-from validate.composed.memories.in_order import controlled, new_memories
-from validate.composed.memories.located import memories
+from validate.composed.memories.in_order import controlled, memories, new_memories
 from validate.composed.network import new_network
 from validate.composed.services import Services, new_services
 from validate.composed.state import LAYOUT, Core

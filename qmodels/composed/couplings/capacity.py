@@ -35,7 +35,7 @@ def saturation_factor(state: State) -> float:
         return INF
     system, form = state.system, state.form
     varies = any(isinstance(part, FreeList) for part in system.parts.values())
-    found = _limit(State(system, form, Decomposition(system, form)), rates)
+    found = _limit(State(system, form, Decomposition(system, form, known=state.parts.known)), rates)
     if not varies and not any(take.flow in rates for take in form.takes):
         return found
     for share in SHARES:

@@ -12,9 +12,8 @@ from qmodels.composed.couplings.closed_mva import closed_mva
 from qmodels.composed.couplings.profile import profile_of
 from qmodels.composed.couplings.regions import Region
 from qmodels.composed.decomposition import PartResponses
-from qmodels.composed.fixed_point.pool_waits import latency_of, pool_waits, pool_waits_at
+from qmodels.composed.fixed_point.pool_waits import latency_of, pool_waits, pool_waits_at, walk
 from qmodels.composed.fixed_point.state import State
-from qmodels.composed.fixed_point.walks import walk
 from qmodels.composed.program_latency import by_part
 from qmodels.systems.composed.flow import Flow
 

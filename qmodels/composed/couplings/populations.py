@@ -6,9 +6,8 @@ from math import sqrt
 
 from qmodels.composed.couplings.window_blocking import entering
 from qmodels.composed.decomposition import LEAST
-from qmodels.composed.fixed_point.pool_waits import latency_of, pool_waits
+from qmodels.composed.fixed_point.pool_waits import NO_POOLS, latency_of, pool_waits, walk
 from qmodels.composed.fixed_point.state import INF, State
-from qmodels.composed.fixed_point.walks import NO_POOLS, walk
 from qmodels.composed.program_latency import by_part
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.program_form import window_of

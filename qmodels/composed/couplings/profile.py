@@ -55,6 +55,7 @@ class Profile:
         self._rows: list[list[float]] = [[] for _ in self.parts]
         self._here: list[list[float]] = [[] for _ in self.parts]
         self._lone: list[list[float]] = [[] for _ in self.parts]
+        self._last: tuple[tuple[float, ...], list[float]] = (), []
         if not self._next():
             self.first, self.parts = {}, ()
             self._rows, self._here, self._lone = [], [], []
@@ -126,7 +127,7 @@ class Profile:
         self._reach(rate)
         if rate >= self._limit:
             return float("inf")
-        return float(sum(np.interp(rate, self._rates, row) for row in self._rows))
+        return float(sum(_between(rate, self._rates, row) for row in self._rows))
 
     def rate_of(self, total: float) -> float:
         """Return the rate at which all parts together take so long, the last one if they never do."""
@@ -193,11 +194,23 @@ class Profile:
         if self._alone_at is None:
             return [0.0] * len(found)
         self._reach(rate)
-        shift = []
-        for number, row, here in zip(found, self._lone, self._here, strict=True):
-            with_them = float(np.interp(number, here, self._rates))
-            shift.append(float(np.interp(rate, self._rates, row) - np.interp(with_them, self._rates, row)))
-        return shift
+        if self._last[0] != (len(self._rates), *found):
+            with_them = [_between(n, here, self._rates) for n, here in zip(found, self._here, strict=True)]
+            times = [_between(r, self._rates, row) for r, row in zip(with_them, self._lone, strict=True)]
+            self._last = (len(self._rates), *found), times
+        return [
+            _between(rate, self._rates, row) - time
+            for row, time in zip(self._lone, self._last[1], strict=True)
+        ]
+
+
+def _between(x: float, points: list[float], values: list[float]) -> float:
+    """Interpolate; a search in short lists is faster than an array of them."""
+    k = bisect_right(points, x)
+    if k == 0 or k == len(points):
+        return values[-1 if k else 0]
+    low, high = points[k - 1], points[k]
+    return (values[k] - values[k - 1]) / (high - low) * (x - low) + values[k - 1]
 
 
 def profile_of(

@@ -13,9 +13,8 @@ from qmodels.composed.couplings.closed_mva import closed_mva
 from qmodels.composed.couplings.pools import Pool, PoolSubnetwork
 from qmodels.composed.couplings.profile import Profile, profile_of
 from qmodels.composed.couplings.regions import Region
-from qmodels.composed.fixed_point.pool_waits import pool_waits_at
+from qmodels.composed.fixed_point.pool_waits import pool_waits_at, walk
 from qmodels.composed.fixed_point.state import State
-from qmodels.composed.fixed_point.walks import walk
 from qmodels.composed.moments import Moments
 from qmodels.llc.bounded_queues import bounded_queues
 from qmodels.llc.processor_core import Stages

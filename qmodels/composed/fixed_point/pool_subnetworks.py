@@ -9,9 +9,15 @@ from qmodels.composed.couplings.pools import ClosedPool, Pool, PoolSubnetwork, o
 from qmodels.composed.couplings.profile import profile_of
 from qmodels.composed.couplings.refresh_pauses import stalled
 from qmodels.composed.couplings.window_blocking import limit_inside, lossy_pool, speeds_inside
-from qmodels.composed.fixed_point.pool_waits import held_inside, held_without_pool, inner_curves
+from qmodels.composed.fixed_point.pool_waits import (
+    NO_POOLS,
+    PoolWaits,
+    held_inside,
+    held_without_pool,
+    inner_curves,
+    walk,
+)
 from qmodels.composed.fixed_point.state import State, begun_scv
-from qmodels.composed.fixed_point.walks import NO_POOLS, PoolWaits, walk
 from qmodels.composed.latency import Held
 from qmodels.composed.moments import moments_of
 from qmodels.composed.parts.bursty import bursts_of

@@ -2,20 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from scipy.optimize import brentq
 
 from qmodels.composed.couplings.pools import Pool
 from qmodels.composed.decomposition import PartResponses
 from qmodels.composed.fixed_point.state import INF, Curves, Rates, State
-from qmodels.composed.fixed_point.walks import PoolWaits, walk
-from qmodels.composed.latency import Held
+from qmodels.composed.latency import Held, LatencyInputs, LatencyWalk
+from qmodels.composed.moments import NOTHING, Moments
 from qmodels.composed.program_latency import ProgramLatency
 from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.parts import Tokens
+from qmodels.systems.composed.program_form import Site
 
 NEARLY_NONE = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PoolWaits:
+    """What is met at pools."""
+
+    pools: dict[str, Pool]  # at each pool
+    within: Mapping[str, PartResponses]  # what parts answer to jobs that hold tokens of a pool
+
+
+NO_POOLS = PoolWaits(pools={}, within={})
+
+
+def walk(
+    state: State, flow: Flow, answers: PartResponses, met: PoolWaits
+) -> tuple[ProgramLatency, dict[str, Held]]:
+    """Return what a program takes, and how long it holds the tokens of pools."""
+    walking = LatencyWalk(
+        state.form,
+        LatencyInputs(
+            answers=answers,
+            within=met.within,
+            waits={t.number: met.pools[t.part].wait for t in state.form.takes if t.part in met.pools},
+            turning=setup_times(state.form.takes, state.turning, state.times_taken) if state.turning else {},
+            own=state.parts.own_loads(state.rates, answers),
+            together=state.parts.batches,
+            network=state.system.interconnect,
+            rows=state.rows,
+        ),
+    )
+    return walking.latency_of(state.form.roots[flow.name]), walking.held
 
 
 def pool_waits(state: State, rates: Rates) -> PoolWaits:
@@ -141,3 +174,28 @@ def slowdown(state: State, pool: str, rates: Rates, hold: float) -> float:
 def inner_curves(state: State, pool: str) -> dict[str, Callable[[float], Pool]]:
     """Return what is known of the pools inside a pool."""
     return {name: state.curves[name] for name in state.nested[pool] if name in state.curves}
+
+
+def setup_times(
+    takes: Sequence[Site], pools: dict[str, Tokens], rate_of: Callable[[Site], float]
+) -> dict[int, Moments]:
+    r"""Return the time that the tokens of each take need to turn, by its number.
+
+    ``takes``: where programs take tokens; ``pools``: those whose tokens turn; ``rate_of``: how often a take
+    is done [1/ns].
+
+    A token was last used as any of its pool is, at random: a take turns it with :math:`1 - p`, p being the
+    share of the takes of its own use. Where several tokens are free one of its own use is preferred, and
+    programs that alternate turn theirs more often than at random: neither is seen.
+    """
+    found = {}
+    for take in takes:
+        if take.part in pools:
+            beside = [other for other in takes if other.part == take.part]
+            total = sum(map(rate_of, beside))
+            same = sum(rate_of(other) for other in beside if other.step.use == take.step.use)
+            time, share = pools[take.part].turning, 1 - same / total if total > 0 else 0.0
+            found[take.number] = (
+                Moments(share * time, share * (1 - share) * time**2) if share > 0 else NOTHING
+            )
+    return found

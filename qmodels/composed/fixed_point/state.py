@@ -91,7 +91,7 @@ class State:
     @cached_property
     def poisson(self) -> Decomposition:
         """The parts as they answer to jobs inside a pool, whose arrival is counted there."""
-        return Decomposition(self.system, self.form, with_refresh_batches=False)
+        return Decomposition(self.system, self.form, with_refresh_batches=False, known=self.parts.known)
 
     def all_closed(self, pool: str) -> bool:
         """Return whether only jobs that go round take tokens of a pool."""
@@ -168,7 +168,7 @@ class State:
         if noc is None:
             return {}
         return {
-            number: (noc.flits(leg.bytes) / noc.clock_ghz * float(leg.shares.sum()), leg.together)
+            number: (noc.flits(leg.bytes) / noc.clock_ghz * float(leg.pairs[2].sum()), leg.together)
             for number, leg in enumerate(self.form.legs)
         }
 
@@ -181,7 +181,7 @@ class State:
 
     def times_taken(self, take: Site) -> float:
         """Return how often a take is done. [1/ns]."""
-        return self.rates[take.flow] * take.visits * moments_of(take.batch)[0]
+        return self.rates[take.flow] * take.visits * take.mean_batch
 
     def takes(self, pool: str) -> list[Site]:
         """Return where tokens of a pool are taken."""
@@ -189,7 +189,7 @@ class State:
 
     def taken(self, pool: str, rates: Rates) -> float:
         """Return how often tokens of a pool are taken. [1/ns]."""
-        return sum(rates[t.flow] * t.visits * moments_of(t.batch)[0] for t in self.takes(pool))
+        return sum(rates[t.flow] * t.visits * t.mean_batch for t in self.takes(pool))
 
     def scaled(self, pool: str, rates: Rates, factor: float) -> dict[str, float]:
         """Return rates with those of the flows that take tokens of a pool multiplied by a factor."""
@@ -199,9 +199,7 @@ class State:
     def tokens_each(self, pool: str) -> float:
         """Return how many tokens are taken at once, mean."""
         total = self.taken(pool, self.rates)
-        each = (
-            self.rates[t.flow] * t.visits * moments_of(t.batch)[0] * t.step.tokens for t in self.takes(pool)
-        )
+        each = (self.rates[t.flow] * t.visits * t.mean_batch * t.step.tokens for t in self.takes(pool))
         return sum(each) / total if total > 0 else float(self.takes(pool)[0].step.tokens)
 
     def tokens(self, pool: str) -> int:

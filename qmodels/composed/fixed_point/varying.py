@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from qmodels.composed.couplings.busy_banks import trials_of
 from qmodels.composed.couplings.feedback import effective_scv
 from qmodels.composed.couplings.fork_correlation import ForkCorrelation
-from qmodels.composed.couplings.losses import losses_of, surviving
+from qmodels.composed.couplings.free_lists import losses_of, surviving, trials_of
 from qmodels.composed.couplings.window_blocking import entering
 from qmodels.composed.decomposition import Decomposition
 from qmodels.composed.fixed_point.pool_waits import latency_of

@@ -5,8 +5,8 @@ import pytest
 import qmodels as qm
 from qmodels.composed.couplings.deadlock_cycles import deadlock_doubts
 from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.lower import lower
 from qmodels.systems.composed.parts import Tokens
-from qmodels.systems.composed.program_form import lower
 from qmodels.systems.composed.steps import Acquire, Fork, Hold, Release
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.times import Exponential

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from qmodels.composed import solve_system
 from qmodels.composed.couplings.closed_mva import closed_mva
-from qmodels.composed.couplings.dispersion import leaving_scv
+from qmodels.composed.couplings.pools import leaving_scv
 from qmodels.composed.couplings.profile import profile_of
 from qmodels.composed.variability import passed_on
 from qmodels.systems.composed.flow import Flow

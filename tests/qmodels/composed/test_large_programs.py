@@ -10,7 +10,7 @@ from scipy.stats import binom
 from qmodels import solve
 from qmodels.systems.composed.batch_laws import ONE, compound
 from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.program_form import Here
+from qmodels.systems.composed.lower import Here
 from qmodels.systems.composed.steps import Each, Fork, Read
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram_system import dram
@@ -53,7 +53,7 @@ def test_a_fork_of_many_branches_is_checked_in_no_time():
 
 
 def test_thinned_bursts_are_binomial():
-    here = Here(times=1.0, place=np.zeros(0), burst=np.eye(5001)[5000], copies=ONE)
+    here = Here(flow=None, times=1.0, place=np.zeros(0), burst=np.eye(5001)[5000], copies=ONE)
     assert_allclose(here.thinned(0.3).burst, binom.pmf(np.arange(5001), 5000, 0.3), atol=1e-12)
 
 

@@ -12,9 +12,9 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from qmodels.composed.couplings.closed import spread
-from qmodels.composed.couplings.losses import surviving
-from qmodels.composed.couplings.setup_times import setup_times
+from qmodels.composed.couplings.free_lists import surviving
 from qmodels.composed.figures import FlowFigures, flow_metrics, parts_together
+from qmodels.composed.fixed_point.pool_waits import setup_times
 from qmodels.composed.moments import (
     NOTHING,
     Moments,
@@ -37,8 +37,9 @@ from qmodels.composed.program_latency import (
 from qmodels.composed.stalls import Stall, quantile_of
 from qmodels.composed.variability import Passing
 from qmodels.systems.composed.batch_laws import ONE, batch_companions, compound, thinned_law
+from qmodels.systems.composed.lower import Here
 from qmodels.systems.composed.parts import Tokens
-from qmodels.systems.composed.program_form import Here, ProgramForm, Site
+from qmodels.systems.composed.program_form import ProgramForm, Site
 from qmodels.systems.composed.steps import Acquire, Visit
 
 checks = settings(max_examples=20, deadline=None, derandomize=True)
@@ -73,7 +74,7 @@ def test_so_many_numbers_have_the_moments_of_their_law(outer, inner):
 @checks
 @given(law=shares, share=st.floats(0.0, 1.0), times=st.floats(0.1, 9.0))
 def test_requests_are_neither_lost_nor_made(law, share, times):
-    here = Here(times=times, place=np.zeros(0), burst=law, copies=ONE)
+    here = Here(flow=None, times=times, place=np.zeros(0), burst=law, copies=ONE)
     mean = moments_of(law)[0]
     after = here.split()
     assert_allclose(after.times, times * mean)

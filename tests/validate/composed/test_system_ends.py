@@ -8,8 +8,8 @@ import pytest
 
 import qmodels as qm
 from qmodels.composed.couplings.feedback import visit_laws
+from qmodels.systems.composed.lower import lower
 from qmodels.systems.composed.parts import ServingPart
-from qmodels.systems.composed.program_form import lower
 from qmodels.systems.composed.program_text import parse, program_text
 from qmodels.systems.composed.steps import Acquire, Fork, Hold, Read, Release, Repeat, Visit
 from qmodels.systems.laws.times import Deterministic, Exponential

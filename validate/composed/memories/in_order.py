@@ -2,19 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from qmodels.systems.composed.lower import block_bytes
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram import Dram
-from validate.composed.memories.located import Located, memories
+from qmodels.systems.memory.dram_map import DramGeometry, Interleaved
+from qmodels.systems.memory.dram_system import DramSystem
 from validate.composed.state import ACCESSING, ARRIVED, CHANNEL, MEMORY, OPENING, ROWS, Core
 from validate.composed.strands import wake_at
 from validate.data_queueing.block_pools import BlockPools, end_access
 from validate.engine.jit import lean_part
 from validate.network.calendar import EARLY, drop, put
 from validate.network.state import NONE, World
+
+
+class Located(NamedTuple):
+    """What lists, address books and scoreboards read of a memory, behind controllers or not."""
+
+    geometry: DramGeometry
+    address_map: Any
+    page_policy: str
+    clock_ghz: float
+    in_order: bool
+
+
+def memories(spec: System) -> dict[str, Located]:
+    """Return the memories of a system, those behind controllers first."""
+    found = {
+        name: Located(part.geometry, part.address_map, part.page_policy, float(part.clock_ghz), False)
+        for name, part in spec.parts.items()
+        if isinstance(part, DramSystem)
+    }
+    for name, part in spec.parts.items():
+        if isinstance(part, Dram):
+            found[name] = _located(part, block_bytes(spec, name))
+    return found
+
+
+def _located(part: Dram, block: int) -> Located:
+    geometry = DramGeometry(
+        channels=int(part.channels),
+        groups=1,
+        banks=int(part.banks),
+        row_blocks=max(1, int(part.row_bytes) // block),
+        block_bytes=block,
+    )
+    address_map = Interleaved(step=int(part.interleaving_step), bank_step=int(part.bank_step))
+    return Located(geometry, address_map, part.page_policy, float(part.clock_ghz), True)
+
 
 UNOPENED, REFRESHED = -1, -(2**62)
 """No row yet, and none since a refresh: those of lines are from -2 down."""
