@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.composed.decomposition import Decomposition
-from qmodels.composed.fixed_point.pool_waits import NO_POOLS, walk
-from qmodels.composed.fixed_point.state import State
+from qmodels.composed.fixed_point.state import NO_POOLS, State, walk
 from qmodels.markov.processes.phase_type_fit import ph_from_moments
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.lower import lower

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
-from qmodels.composed.couplings.fork_correlation import equivalent_batch
-from qmodels.composed.couplings.refresh_batches import RefreshBatches
+from qmodels.composed.couplings.correlated_visits import equivalent_batch
+from qmodels.composed.couplings.refreshes import RefreshBatches, limited_pauses
 from qmodels.composed.moments import NOTHING, Moments, moments_of
 from qmodels.composed.parts import load_of, network_load, respond, respond_network
 from qmodels.composed.parts.bursty import LEAST_EXCESS
@@ -45,6 +45,10 @@ class PartResponses:
         """Return what a job hears that meets no other, from what it would hear of idle parts."""
         known = {number: each.alone(idle.responses[number]) for number, each in self.responses.items()}
         return replace(idle, responses=known)
+
+    def limited(self, sites: Sequence[Site], rates: Mapping[str, float], jobs: float) -> PartResponses:
+        """Return the responses to jobs of a limited number, see `limited_pauses`."""
+        return replace(self, responses=limited_pauses(self.responses, sites, rates, jobs))
 
 
 @dataclass(eq=False)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from qmodels.composed.as_network import HOLD, THINK, Solved
-from qmodels.composed.couplings.capacity import saturation_factor
-from qmodels.composed.couplings.closed import see
-from qmodels.composed.couplings.populations import meet
 from qmodels.composed.figures import Figures, FlowFigures, flow_metrics, parts_together
-from qmodels.composed.fixed_point.pool_waits import latency_of
-from qmodels.composed.fixed_point.state import State
+from qmodels.composed.fixed_point.closed_flows import match_populations, set_seen_rate
+from qmodels.composed.fixed_point.settle import saturation_factor
+from qmodels.composed.fixed_point.state import State, latency_of
 from qmodels.composed.moments import Moments
 from qmodels.composed.program_latency import DELAYED
 from qmodels.systems.composed.flow import Flow
@@ -47,10 +45,10 @@ def network_figures(state: State, solved: Solved) -> Figures:
             lost=lost,
         )
         state.numbers[flow.name] = {part: rate * time for part, time in parts.items()}
-    meet(state)
+    match_populations(state)
     for flow in state.system.flows:
         if flow.closed:
-            see(state, flow)
+            set_seen_rate(state, flow)
     flows = {flow.name: _with_spread(state, flow, flows[flow.name]) for flow in state.system.flows}
     metrics = flow_metrics(flows, {part: spent[part] / count[part] for part in spent}, state.names)
     metrics["saturation_factor"] = saturation_factor(state)

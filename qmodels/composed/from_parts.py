@@ -6,13 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from qmodels.composed.couplings.capacity import saturation_factor
 from qmodels.composed.couplings.pools import Pool
 from qmodels.composed.decomposition import LEAST, PartResponses
 from qmodels.composed.figures import Figures, FlowFigures, flow_metrics, parts_together
-from qmodels.composed.fixed_point.pool_waits import PoolWaits, latency_of, pool_waits
-from qmodels.composed.fixed_point.settle import settle
-from qmodels.composed.fixed_point.state import State
+from qmodels.composed.fixed_point.settle import saturation_factor, settle
+from qmodels.composed.fixed_point.state import PoolWaits, State, latency_of, pool_waits
 from qmodels.composed.moments import Moments, moments_of
 from qmodels.composed.program_latency import ProgramLatency
 from qmodels.systems.composed.flow import Flow

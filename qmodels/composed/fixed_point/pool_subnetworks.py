@@ -1,28 +1,37 @@
-"""The subnetworks of pools, made again in each round, and the curves of what is met there."""
+"""Subnetworks of pools, made again in each round, and those of windows that lose jobs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, partial
 
+import numpy as np
+from scipy.optimize import brentq
+
+from qmodels.checks import FloatArray
 from qmodels.composed.as_network import arrival_law
+from qmodels.composed.couplings.closed_mva import Profile, Region, closed_mva, profile_of
 from qmodels.composed.couplings.pools import ClosedPool, Pool, PoolSubnetwork, open_pool
-from qmodels.composed.couplings.profile import profile_of
-from qmodels.composed.couplings.refresh_pauses import stalled
-from qmodels.composed.couplings.window_blocking import limit_inside, lossy_pool, speeds_inside
-from qmodels.composed.fixed_point.pool_waits import (
+from qmodels.composed.couplings.refreshes import stalled
+from qmodels.composed.fixed_point.state import (
     NO_POOLS,
     PoolWaits,
+    State,
+    begun_scv,
     held_inside,
     held_without_pool,
     inner_curves,
+    pool_waits_at,
     walk,
 )
-from qmodels.composed.fixed_point.state import State, begun_scv
 from qmodels.composed.latency import Held
-from qmodels.composed.moments import moments_of
+from qmodels.composed.moments import Moments, moments_of
 from qmodels.composed.parts.bursty import bursts_of
+from qmodels.llc.bounded_queues import bounded_queues
+from qmodels.llc.processor_core import Stages
 from qmodels.markov.processes.phase_type_fit import ph_from_moments
-from qmodels.systems.composed.program_form import Op
+from qmodels.queues.distributions import birth_death_law
+from qmodels.systems.composed.program_form import Op, window_of
 from qmodels.systems.laws.kinds import phase_type, scaled
 from qmodels.systems.laws.phases import PhaseType
 
@@ -161,7 +170,7 @@ def _stalled(state: State, pool: str, inside: PoolSubnetwork, rate: float) -> fl
     if most <= 0:  # others fill a part inside
         return 0.0
     answers = state.parts_inside(pool).evaluate(rates, met=state.among_inside(pool))
-    return stalled(answers, state.sites_inside(pool), rates, rate * inside.tokens / most)
+    return stalled(answers.responses, state.sites_inside(pool), rates, rate * inside.tokens / most)
 
 
 def _alone_scvs(state: State, pool: str, flows: set[str]) -> tuple[float, dict[str, float]]:
@@ -179,3 +188,188 @@ def _alone_scvs(state: State, pool: str, flows: set[str]) -> tuple[float, dict[s
     mean = sum(held.span.mean for held in helds)
     scv = sum(held.span.variance for held in helds) / mean**2 * len(helds) if mean > 0 else 1.0
     return scv, noise
+
+
+NEAR = 1e-9
+LEAST_WEIGHT = 1e-250
+FEWEST_PHASES = 0.5
+"""Squared coefficient of variation above which two phases say a law's two moments."""
+
+Speeds = Callable[[float], FloatArray]
+"""Rates at which 1, 2, ... jobs inside leave, if jobs get in at a rate."""
+
+
+def lossy_pool(rate: float, *, speeds_at: Speeds, tokens: int) -> Pool:
+    """Return what jobs meet at a window that loses those that find it full.
+
+    ``rate``: jobs that come [1/ns].
+
+    As `qmodels.composed.couplings.pools.open_pool`: all that is inside is one station of rate X(n) with n
+    jobs. With Poisson arrivals, as all are taken to be, the share of them that find the window full is the
+    share of time that it is.
+
+    >>> pool = lossy_pool(2.0, speeds_at=lambda rate: np.arange(1.0, 4.0), tokens=3)
+    >>> round(pool.lost, 4), round(pool.hold, 4)
+    (0.2105, 1.0)
+    """
+    if float(speeds_at(0.0)[-1]) <= 0:  # others fill a part inside
+        return Pool(wait=Moments(0.0, 0.0), hold=np.inf, taken=rate, most=0.0, busy=1.0, lost=1.0 - NEAR)
+
+    def law_at(inside: float) -> tuple[FloatArray, FloatArray]:
+        speeds = speeds_at(inside)
+        speeds = speeds[np.minimum(np.arange(tokens), speeds.size - 1)]
+        return birth_death_law(np.full(tokens, rate), speeds), speeds
+
+    def more(inside: float) -> float:
+        return rate * (1.0 - float(law_at(inside)[0][-1])) - inside
+
+    if not speeds_at(0.0)[-1] > 0:
+        # Others leave nothing: it stays full.
+        return Pool(wait=Moments(0.0, 0.0), hold=np.inf, taken=rate, most=0.0, busy=1.0, lost=1.0)
+    found = rate if more(rate) >= 0 else float(brentq(more, 0.0, rate, xtol=rate * NEAR))
+    law, speeds = law_at(found)
+    held, lost, through = float(law @ np.arange(law.size)), float(law[-1]), float(law[1:] @ speeds)
+    return Pool(
+        wait=Moments(0.0, 0.0),
+        hold=held / through if through > 0 else 1 / float(speeds[0]),
+        taken=rate,
+        most=float(speeds[-1]),
+        busy=held / tokens,
+        lost=lost,
+    )
+
+
+def speeds_inside(state: State, pool: str, inside: PoolSubnetwork) -> Speeds:
+    """Return the speeds of a window that loses jobs: what it holds tokens of is a region of its own.
+
+    ``state``: the system in a round of its fixed point; ``inside``: its inside, all of it.
+
+    `closed_mva` what is outside of other pools, and these, of whose copies each job takes a random one.
+    Those that branches take from keep their waits.
+    """
+    (take,) = state.takes(pool)
+    flow, nested = state.system.flow(take.flow), state.nested
+    inner = [n for n in nested[pool] if n in state.curves and not any(n in nested[m] for m in nested[pool])]
+    regions = [name for name in inner if name not in state.in_branches]
+    if not regions:
+        return inside.speeds
+
+    others = state.among(flow.name)
+
+    def rates(rate: float) -> dict[str, float]:
+        return {**state.rates, flow.name: rate}
+
+    def times_at(rate: float) -> dict[str, float]:
+        met = pool_waits_at(state, rates(rate), {name: state.curves[name] for name in inner})
+        program, held = walk(state, flow, state.poisson.evaluate(rates(rate), met=others), met)
+        times = dict(program.by_part)
+        for name in regions:
+            for part, time in held[name].parts.items():
+                times[part] -= time / state.tokens_each(name)
+            times.pop(name, None)
+        return {part: max(time, 0.0) for part, time in times.items()}
+
+    profile = Profile(lambda _: {}, limit=np.inf, rates=np.zeros(1), servers={})
+    now = state.rates[flow.name]
+    if any(time > 0 for time in times_at(now * NEAR).values()):
+        limit = now * state.poisson.limit(state.rates, {flow.name}, met=others)
+        most, servers = float(inside.profile.rates[-1]), state.servers({flow.name})
+        profile = profile_of(times_at, limit=limit, most=most, servers=servers)
+
+    @cache
+    def held(name: str, come: float) -> FloatArray:
+        return _copies_together(state.subnetworks[name], come, inside.tokens)
+
+    def speeds_at(rate: float) -> FloatArray:
+        found = []
+        for name in regions:
+            each = state.taken(name, rates(1.0))
+            one = state.subnetworks[name].tokens == 1
+            come = state.rates[flow.name] if one else max(rate, NEAR)
+            found.append(Region(speeds=held(name, come * each) / each))
+        return closed_mva(profile, inside.tokens, regions=found).rates
+
+    return speeds_at
+
+
+def _copies_together(inside: PoolSubnetwork, rate: float, most: int) -> FloatArray:
+    """Return the rates at which 1, 2, ... jobs, each at a random copy of a pool, leave it.
+
+    Where a copy has one token those who hold one go round inside together, as many as do, with queues in
+    front of them: `qmodels.llc.bounded_queues`. Of others each is met by a stream of the rest.
+    """
+    copies = inside.copies
+    if inside.tokens > 1:
+        return scattered(inside.speeds(rate), copies, most)
+    throughput = np.append(0.0, closed_mva(inside.profile, copies).rates)
+    alone, each = 1.0 / float(throughput[1]), 1.0 / inside.profile.limit
+
+    def stages(busy: FloatArray) -> Stages:
+        mean = float(busy @ np.arange(copies + 1)) / float(busy @ throughput)
+        # A wait inside varies as that for jobs of exponential services at the fullest part.
+        waits = max(mean - alone, 0.0)
+        return _stages(mean, (inside.scv * alone**2 + waits * min(alone, each)) / mean**2)
+
+    found = bounded_queues(servers=copies, room=most, arrival_rate=rate, throughput=throughput, stages=stages)
+    return found.throughput
+
+
+def _stages(mean: float, scv: float) -> Stages:
+    """Return exponential stages in a row, some left early, of a mean and a squared coefficient of variation.
+
+    Two where it is at least `FEWEST_PHASES`, as Marie has them; else equal ones, as many as come nearest.
+    """
+    if scv >= FEWEST_PHASES:
+        return Stages(rates=np.array([2.0, 1.0 / scv]) / mean, onward=np.array([0.5 / scv, 0.0]))
+    count = round(1.0 / max(scv, 1e-2))
+    return Stages(rates=np.full(count, count / mean), onward=np.append(np.ones(count - 1), 0.0))
+
+
+def scattered(speeds: FloatArray, copies: int, most: int) -> FloatArray:
+    """Return the speeds of all copies of a pool together with 1, 2, ... jobs, each at a random copy.
+
+    ``speeds``: of one copy with 1, 2, ... jobs; the last holds for more; ``copies``: how many there are.
+
+    Independent queues of which the number of all jobs is known: the weights of the copies are convolved.
+    """
+    down = speeds[np.minimum(np.arange(most), speeds.size - 1)]
+    # Weights are damped so that about so many jobs are the likeliest; the factor is taken out at the end.
+    damp = float(down[-1]) * most / (most + copies)
+    power = np.exp(np.concatenate(([0.0], np.cumsum(np.log(damp / down)))))
+    total, left = np.eye(1, most + 1)[0], copies
+    while left:
+        if left % 2:
+            total = np.convolve(total, power)[: most + 1]
+            total /= total.max()
+        left //= 2
+        power = np.convolve(power, power)[: most + 1]
+        power /= power.max()
+    known = total[:-1] > LEAST_WEIGHT
+    number = np.arange(1, most + 1)
+    rarely = copies * float(down[0]) * number / (number + copies - 1)
+    return np.where(known, copies * damp * total[:-1] / np.maximum(total[1:], LEAST_WEIGHT), rarely)
+
+
+def limit_inside(state: State, pool: str, limit: float) -> float:
+    """Return the factor of the rates at which what a pool holds tokens of is full, at most ``limit``."""
+    for name in state.nested[pool]:
+        if name not in state.curves:
+            continue
+        now = state.taken(name, state.rates)
+
+        def room(factor: float, name: str = name, now: float = now) -> float:
+            return float(state.curves[name](factor * now).most) / now - factor
+
+        most = min(limit, room(NEAR)) * (1 - NEAR)
+        if most > 0 and room(most) < 0:
+            limit = float(brentq(room, most * NEAR, most))
+    return limit
+
+
+def entering(state: State) -> dict[str, float]:
+    """Return the share of the jobs of each flow that find room in its window."""
+    return {
+        flow.name: 1.0 - state.curves[window_of(flow.name)](state.rates[flow.name]).lost
+        for flow in state.system.flows
+        if flow.loses and window_of(flow.name) in state.curves
+    }

@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose
 
 from qmodels import queues
 from qmodels.composed import solve_system
-from qmodels.composed.couplings.regions import AtRegion, Region
-from qmodels.composed.couplings.window_blocking import scattered
+from qmodels.composed.couplings.closed_mva import AtRegion, Region
 from qmodels.composed.errors import ERRORS, LOADS
+from qmodels.composed.fixed_point.pool_subnetworks import scattered
 from qmodels.composed.parts.dram import respond_dram
 from qmodels.composed.streams import Stream
 from qmodels.networks.closed.mva import mva

@@ -7,9 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from qmodels.composed import solve_system
-from qmodels.composed.couplings.closed_mva import closed_mva
+from qmodels.composed.couplings.closed_mva import closed_mva, profile_of
 from qmodels.composed.couplings.pools import leaving_scv
-from qmodels.composed.couplings.profile import profile_of
 from qmodels.composed.variability import passed_on
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens

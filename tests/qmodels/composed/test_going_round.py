@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from qmodels.composed.couplings.closed_mva import closed_mva
-from qmodels.composed.couplings.feedback import effective_scv
-from qmodels.composed.couplings.fork_correlation import equivalent_batch
+from qmodels.composed.couplings.closed_mva import Region, closed_mva, profile_of
+from qmodels.composed.couplings.correlated_visits import effective_scv, equivalent_batch
 from qmodels.composed.couplings.pools import POISSON, ClosedPool, PoolSubnetwork, open_pool
-from qmodels.composed.couplings.profile import profile_of
-from qmodels.composed.couplings.regions import Region
 from qmodels.composed.moments import Moments, max_of_n, max_of_staggered, mixture_of
 from qmodels.markov.processes.phase_type_fit import ph_from_moments
 from qmodels.networks.closed.mva import mva

@@ -5,7 +5,7 @@ import pytest
 
 import qmodels as qm
 from cases.composed_errors.accuracy import simulated
-from qmodels.composed.couplings.refresh_pauses import pause_share
+from qmodels.composed.couplings.refreshes import pause_share
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.steps import Each, Read
 from qmodels.systems.composed.system import System

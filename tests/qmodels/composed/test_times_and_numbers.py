@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from qmodels.composed.couplings.closed import spread
 from qmodels.composed.couplings.free_lists import surviving
 from qmodels.composed.figures import FlowFigures, flow_metrics, parts_together
-from qmodels.composed.fixed_point.pool_waits import setup_times
+from qmodels.composed.fixed_point.closed_flows import spread
+from qmodels.composed.fixed_point.state import setup_times
 from qmodels.composed.moments import (
     NOTHING,
     Moments,

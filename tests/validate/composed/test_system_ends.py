@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 import qmodels as qm
-from qmodels.composed.couplings.feedback import visit_laws
+from qmodels.composed.couplings.correlated_visits import visit_laws
 from qmodels.systems.composed.lower import lower
 from qmodels.systems.composed.parts import ServingPart
 from qmodels.systems.composed.program_text import parse, program_text

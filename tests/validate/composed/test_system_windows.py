@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import qmodels as qm
-from qmodels.composed.couplings.window_blocking import scattered
+from qmodels.composed.fixed_point.pool_subnetworks import scattered
 from qmodels.queues.distributions import birth_death_law
 from qmodels.systems.cache.spec import CacheLevel, CacheSystem
 from qmodels.systems.composed.flow import Flow

@@ -1,8 +1,8 @@
-"""Memories that stall for all and what comes behind them: what waited comes at once."""
+"""Refreshes of a memory: pauses that limited jobs meet once, and requests that go on as a batch after one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import expm1, inf, sqrt
 from typing import Any, TypeAlias
@@ -115,3 +115,69 @@ def _latest(row: Any, nodes: tuple[int, ...], run: Run, state: _State) -> _State
 def _repeat(count: Count, nodes: tuple[int, ...], run: Run, state: _State) -> _State:
     table, rounds = state
     return run(nodes[0], (table, rounds * max(moments_of(count.law)[0], 1.0)))[0], rounds
+
+
+Responses: TypeAlias = Mapping[int, Response]
+"""Responses of parts by site."""
+
+
+def pause_share(pause: float, between: float) -> float:
+    r"""Return how much is waited for pauses, over what arrivals at random would wait.
+
+    ``pause``: how long a part stands still [ns]; ``between``: mean time from one request of a job to its next
+    one [ns].
+
+    In a pause each job comes once, and then waits for the rest of it:
+    :math:`E[(r - T)^+]` with an exponential T of mean t is, over the :math:`r^2 / 2t` of a Poisson stream of
+    the same rate, :math:`2 (x - 1 + e^{-x}) / x^2`, :math:`x = r/t`. Derived here.
+    """
+    x = pause / between
+    return 2 * (x + expm1(-x)) / x**2 if x > 1e-3 else 1 - x / 3
+
+
+def limited_pauses(
+    responses: Responses, sites: Sequence[Site], rates: Mapping[str, float], jobs: float
+) -> Responses:
+    """Return what parts answer to jobs of a limited number.
+
+    ``responses``: those to streams; ``sites``: visits of these jobs; ``rates``: at which jobs of each flow
+    begin [1/ns]; ``jobs``: how many there are.
+    """
+    asked = _asked(responses, sites, rates)
+    found = dict(responses)
+    for site in sites:
+        if asked.get(site.part, 0.0) > 0:
+            answer = found[site.number]
+            less = 1 - pause_share(answer.pause, jobs / asked[site.part])
+            found[site.number] = replace(
+                answer,
+                mean=answer.mean - less * answer.paused,
+                last_mean=answer.last_mean - less * answer.paused,
+                alone_mean=answer.alone_mean - less * answer.alone_paused,
+                alone_last=answer.alone_last - less * answer.alone_paused,
+            )
+    return found
+
+
+def stalled(responses: Responses, sites: Sequence[Site], rates: Mapping[str, float], jobs: float) -> float:
+    r"""Return the mean wait for pauses in which all of so many jobs wait, by others who come at random.
+
+    Parameters are those of `limited_pauses`. Of a pause r all wait for :math:`D = E[(r - T)^+]`, which one
+    who comes at random meets for :math:`D/2` with :math:`D` over the time from pause to pause.
+    """
+    found = 0.0
+    for part, asked in _asked(responses, sites, rates).items():
+        known = [responses[site.number] for site in sites if site.part == part]
+        for answer in (each for each in known if each.pause > 0):
+            x = answer.pause * asked / jobs
+            found = max(found, answer.alone_paused * (pause_share(x, 1.0) * x / 2) ** 2)
+    return found
+
+
+def _asked(responses: Responses, sites: Sequence[Site], rates: Mapping[str, float]) -> dict[str, float]:
+    """Return how often each part is asked that stands still now and then. [1/ns]."""
+    asked: dict[str, float] = {}
+    for site in sites:
+        if site.number in responses and responses[site.number].pause > 0:
+            asked[site.part] = asked.get(site.part, 0.0) + rates[site.flow] * site.visits
+    return asked
