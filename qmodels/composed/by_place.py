@@ -111,7 +111,7 @@ def _bins(times: list[float], spread: float) -> list[list[float]]:
 def _distances(
     system: System, shares: Mapping[str, LookupShares], flows: Mapping[int, list[Flow]]
 ) -> dict[int, float]:
-    """Return how long the programs of some flows take from each place where nobody else is. [ns].
+    """Latency of the programs of some flows from each place, at no load. [ns].
 
     All packets are one network's: at no load they do not meet.
     """

@@ -1,4 +1,4 @@
-"""What the parts of a system answer when its flows run at some rates: every part once, none knows another."""
+"""Decomposition of a system into parts, each evaluated by itself for given rates of the flows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ START = 1e-6
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PartResponses:
-    """What all parts answer."""
+    """Responses of all parts."""
 
     responses: Mapping[int, Response]  # of the part to each site
     legs: tuple[Moments, ...]  # times of the packets of each leg; those that need not travel take none
@@ -42,7 +42,7 @@ class PartResponses:
     asked: Mapping[int, Stream] = field(default_factory=dict)  # what each site asked
 
     def alone(self, idle: PartResponses) -> PartResponses:
-        """Return what a job hears that meets no other, from what it would hear of idle parts."""
+        """Responses to a job that meets no other, from those of idle parts."""
         known = {number: each.alone(idle.responses[number]) for number, each in self.responses.items()}
         return replace(idle, responses=known)
 
@@ -53,7 +53,7 @@ class PartResponses:
 
 @dataclass(eq=False)
 class Decomposition:
-    """The parts of a system, asked with what the plan says; what was asked before is remembered."""
+    """Evaluates the parts of a system for the streams of its programs; equal streams once."""
 
     system: System  # the system
     form: ProgramForm  # its programs
@@ -73,6 +73,9 @@ class Decomposition:
     peaks: Mapping[str, float] = field(default_factory=dict)
     with_refresh_batches: bool = True  # whether what a stalled memory releases comes to stations at once
     known: dict[Any, Any] = field(default_factory=dict)
+    # Settings of the last evaluation, and all evaluations with them.
+    _settings: tuple[Any, ...] = ()
+    _answers: dict[Any, PartResponses] = field(default_factory=dict)
 
     def evaluate(
         self,
@@ -82,7 +85,7 @@ class Decomposition:
         met: Others | None = None,
         legs: tuple[Moments, ...] | None = None,
     ) -> PartResponses:
-        """Return what the parts answer.
+        """Evaluate every part once, for given rates of the flows.
 
         Parameters
         ----------
@@ -95,8 +98,23 @@ class Decomposition:
         legs : tuple of Moments, optional
             Times of the packets of each leg, where these are known.
         """
-        met = met or {}
-        asked, places = self._asked(rates, rates if own is None else own, met)
+        met, own = met or {}, rates if own is None else own
+        settings = self.scvs, self.batches, self.trials, self.coming, self.entering
+        if not self._settings or any(a is not b for a, b in zip(settings, self._settings, strict=True)):
+            self._settings, self._answers = settings, {}
+        key = tuple(rates.items()), tuple(own.items()), tuple(met.items()), legs
+        if key not in self._answers:
+            self._answers[key] = self._evaluated(rates, own, met, legs)
+        return self._answers[key]
+
+    def _evaluated(
+        self,
+        rates: Mapping[str, float],
+        own: Mapping[str, float],
+        met: Others,
+        legs: tuple[Moments, ...] | None,
+    ) -> PartResponses:
+        asked, places = self._asked(rates, own, met)
         responses: dict[int, Response] = {}
         intensity = dict.fromkeys((site.part for site in self.form.sites), 0.0)
         doubts: list[str] = []
@@ -185,7 +203,7 @@ class Decomposition:
     def _asked(
         self, rates: Mapping[str, float], own: Mapping[str, float], met: Others
     ) -> tuple[dict[str, list[Stream]], dict[str, list[int]]]:
-        """Return what each part is asked, and the numbers of the sites that ask."""
+        """Streams of requests to each part, and the numbers of their sites."""
         asked: dict[str, list[Stream]] = {}
         places: dict[str, list[int]] = {}
         for site in self.form.sites:
@@ -246,7 +264,7 @@ class Decomposition:
         return float(self.known[key])
 
     def _key(self, part: str, streams: tuple[Stream, ...]) -> tuple[Any, ...]:
-        """Return what the response of a part depends on."""
+        """Key of all that the response of a part depends on."""
         rows = [(id(s.step), s.rate, s.scv, s.peak, s.batch.tobytes(), s.trials.tobytes()) for s in streams]
         placed = [s.sources.tobytes() for s in streams] if self.system.copies(part) > 1 else ()
         return part, *rows, *placed

@@ -9,8 +9,8 @@ from qmodels.composed.figures import Figures, FlowFigures, flow_metrics, parts_t
 from qmodels.composed.fixed_point.closed_flows import match_populations, set_seen_rate
 from qmodels.composed.fixed_point.settle import saturation_factor
 from qmodels.composed.fixed_point.state import State, latency_of
+from qmodels.composed.latency import DELAYED
 from qmodels.composed.moments import Moments
-from qmodels.composed.program_latency import DELAYED
 from qmodels.systems.composed.flow import Flow
 
 INF = float("inf")

@@ -11,8 +11,8 @@ from qmodels.composed.decomposition import LEAST, PartResponses
 from qmodels.composed.figures import Figures, FlowFigures, flow_metrics, parts_together
 from qmodels.composed.fixed_point.settle import saturation_factor, settle
 from qmodels.composed.fixed_point.state import PoolWaits, State, latency_of, pool_waits
+from qmodels.composed.latency import ProgramLatency
 from qmodels.composed.moments import Moments, moments_of
-from qmodels.composed.program_latency import ProgramLatency
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.program_form import window_of
 

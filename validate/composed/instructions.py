@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,28 +26,12 @@ from qmodels.systems.composed.steps import (
     Write,
 )
 from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Deterministic, Law
+from qmodels.systems.laws.times import Deterministic
 from qmodels.systems.memory.banked_channels import BankedChannels
 from qmodels.systems.stations.parts import Station
 from validate.composed import state
 from validate.composed.state import BY_SEGMENTS, CHOICE, INSTRUCTION
 from validate.network.world import Sources
-
-
-class Program(NamedTuple):
-    """The programs of a system as instructions, and the laws and streams that they need."""
-
-    code: Any
-    choices: Any
-    entries: list[int]
-    sequences: list[tuple[str, str]]
-    most_branches: int
-    most_slots: int
-    stages: list[tuple[str, str]]
-    repeats: bool
-    laws: list[Law]
-    names: list[str]
-
 
 _last: list[tuple[System, Program]] = []
 
@@ -55,32 +39,33 @@ _last: list[tuple[System, Program]] = []
 def program_of(system: System) -> Program:
     """Return the programs of a system; those of the last one are kept, for its replications."""
     if not _last or _last[0][0] is not system:
-        form = lower(system)
-        assembler = Assembler(system, form)
-        entries = [assembler.flow(flow.name) for flow in system.flows]
-        program = Program(
-            code=assembler.table,
-            choices=np.array([*assembler.choices, (1.0, 0)], dtype=CHOICE),
-            entries=entries,
-            sequences=assembler.sequences,
-            most_branches=assembler.most_branches,
-            most_slots=assembler.most_slots,
-            stages=assembler.stages,
-            repeats=any(getattr(site.step, "same", False) for site in form.sites),
-            laws=assembler.sources.laws,
-            names=assembler.sources.names,
-        )
-        _last[:] = [(system, program)]
+        _last[:] = [(system, Program(system, lower(system)))]
     return _last[0][1]
 
 
-class Assembler:
-    """Instructions one behind the other, and the numbers of choices, streams, laws, sequences and uses."""
+class Program:
+    """The programs of a system, one behind the other.
+
+    Attributes
+    ----------
+    code, choices : array
+        Instructions, and where choices and branches begin.
+    entries : list of int
+        First instruction of each flow.
+    sequences, stages : list of tuple of str
+        Names of streams of addresses, by part, and of stages, by flow.
+    most_branches, most_slots : int
+        Branches of a fork, and places for what a strand remembers, at most.
+    repeats : bool
+        Whether some visits take as long as the one before.
+    sources : Sources
+        Laws and streams that the instructions name.
+    """
 
     def __init__(self, system: System, form: ProgramForm) -> None:
         self.system, self.form, self.sources = system, form, Sources()
         self.numbers = {name: number for number, name in enumerate(system.parts)}
-        self.choices: list[tuple[float, int]] = []
+        self._choices: list[tuple[float, int]] = []
         self.sequences: list[tuple[str, str]] = []
         self.stages: list[tuple[str, str]] = []
         self.most_branches = self.most_slots = 0
@@ -97,17 +82,16 @@ class Assembler:
             Op.BLOCKS: self._operation, Op.LOOKUP: self._lookup,
         }  # fmt: skip
 
-    @property
-    def table(self) -> Any:
-        """The instructions."""
-        table = np.zeros(len(self._instructions), dtype=INSTRUCTION)
-        columns = {name: table[name] for name in INSTRUCTION.names or ()}
+        self.repeats = any(getattr(site.step, "same", False) for site in form.sites)
+        self.entries = [self._flow_program(flow.name) for flow in system.flows]
+        self.choices = np.array([*self._choices, (1.0, 0)], dtype=CHOICE)
+        self.code = np.zeros(len(self._instructions), dtype=INSTRUCTION)
+        columns = {name: self.code[name] for name in INSTRUCTION.names or ()}
         for row, fields in enumerate(self._instructions):
             for name, value in fields.items():
                 columns[name][row] = value
-        return table
 
-    def flow(self, name: str) -> int:
+    def _flow_program(self, name: str) -> int:
         """Assemble the program of a flow; return its first instruction."""
         self._flow, self._holds = name, 0
         entry = self._here
@@ -323,7 +307,7 @@ class Assembler:
         self.most_branches = max(self.most_branches, len(step.branches))
         fork = self._put(state.FORK, at=at, size=len(step.branches), column=len(self.numbers))
         for number, kind in enumerate(row.order):
-            self.choices[at + number] = (1.0, self._here)
+            self._choices[at + number] = (1.0, self._here)
             self._steps(self.form.children[nodes[kind]][0], depth)
             self._put(state.JOIN)
         fork["resume"] = self._here
@@ -336,8 +320,8 @@ class Assembler:
 
     def _add_choices(self, count: int) -> int:
         """Make room for so many beginnings; return the place of the first."""
-        self.choices += [(1.0, 0)] * count
-        return len(self.choices) - count
+        self._choices += [(1.0, 0)] * count
+        return len(self._choices) - count
 
     def _choice(self, row: Any, nodes: tuple[int, ...], depth: int) -> None:
         step: Branch = row.step
@@ -349,7 +333,7 @@ class Assembler:
         self._put(state.CHOOSE, at=at, size=sums.size, stream=stream)
         ends = []
         for number, node in enumerate(nodes):
-            self.choices[at + number] = (sums[number], self._here)
+            self._choices[at + number] = (sums[number], self._here)
             self._steps(node, depth)
             ends.append(self._put(state.JUMP))
         for jump in ends:
@@ -366,7 +350,7 @@ class Assembler:
         self._put(state.LOOK, part=self.numbers[step.part], at=at)
         ends = []
         for level, (before, found) in enumerate(ways):
-            self.choices[at + level] = (1.0, self._here)
+            self._choices[at + level] = (1.0, self._here)
             for node in before:
                 self._steps(node, depth + 1)
             if placed and level >= private:

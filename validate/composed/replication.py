@@ -22,9 +22,8 @@ from validate.composed.kernels import named
 from validate.composed.machine import run as run_machine
 from validate.composed.memories.in_order import memories
 from validate.composed.network import link_names
-from validate.composed.services import answer
 from validate.composed.state import ASKED, Core
-from validate.composed.world import Machine, grown, new_machine
+from validate.composed.world import Machine, answer, grown, new_machine
 from validate.dram.state import BURST, COUNT
 from validate.network.replication import BATCHES, MOST_JOBS_AT_ONCE, WARM_UP_BATCHES
 from validate.network.state import POOL_FULL, STUCK, World

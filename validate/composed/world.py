@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qmodels.systems.composed.parts import Tokens
+from qmodels.systems.composed.parts import Service, ServingPart, Tokens
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram_traffic import SPAN
 from qmodels.systems.packets.free_list import FreeList
@@ -19,7 +19,6 @@ from validate.composed.kernels import Kernels, grown_kernels, memories_of, named
 from validate.composed.memories.banks import new_banks
 from validate.composed.memories.in_order import controlled, memories, new_memories
 from validate.composed.network import new_network
-from validate.composed.services import Services, new_services
 from validate.composed.state import LAYOUT, Core
 from validate.dram.addresses import new_books
 from validate.engine.events import ENTRY, new_calendar
@@ -27,10 +26,48 @@ from validate.engine.histogram import BINS
 from validate.engine.pointers import table_of
 from validate.engine.sampling import law_table
 from validate.engine.streams import new_streams
+from validate.network.calendar import EARLY, put
 from validate.network.state import CLASS, JOB, NONE, QUEUE, RECORD, RULE, TALLY, TARGET, TRACE, World
 from validate.network.state import STATE as NETWORK_STATE
 from validate.network.world import FIRST_POOL, NOTES, Sources, fill_station, new_nodes, vary
 from validate.network.world import grown as grown_world
+
+
+class Services(NamedTuple):
+    """The copies of parts of others and their randomness, by the numbers of part and copy; names of parts."""
+
+    copies: dict[tuple[int, int], tuple[Service, np.random.Generator]]
+    names: tuple[str, ...]
+
+
+def new_services(spec: System, *, seed: int, replication: int) -> Services:
+    """Return the idle copies of all parts of others."""
+    copies = {
+        (number, copy): (part.service(), np.random.default_rng([seed, replication, number, copy]))
+        for number, (name, part) in enumerate(spec.parts.items())
+        if isinstance(part, ServingPart)
+        for copy in range(spec.copies(name))
+    }
+    return Services(copies, tuple(spec.parts))
+
+
+def answer(services: Services, w: World, c: Core) -> None:
+    """Ask for the ends of all strands that have come to parts of others, and put them on the calendar."""
+    own, now = c.state[0], float(w.state["now"][0])
+    for j in c.enquiries[: own["enquiries"]].tolist():
+        instruction = c.code[c.strands["at"][j] - 1]
+        number = int(instruction["part"])
+        service, rng = services.copies[number, _copy(c, number, j)]
+        end = service.end(now, int(instruction["stream"]), rng)
+        if not now <= end < np.inf:
+            name = services.names[number]
+            raise ValueError(f"parts.{name}: a service must end at a time from {now!r} on, got {end!r}")
+        put(w.heap, w.places, w.classes.size + w.nodes.size + j, float(end), EARLY)
+    own["enquiries"] = 0
+
+
+def _copy(c: Core, part: int, j: int) -> Any:
+    return int(c.strands["copy"][j]) if c.parts["copies"][part] > 1 else 0
 
 
 class Machine(NamedTuple):
@@ -47,7 +84,7 @@ def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
     """Return a system at time 0."""
     program = program_of(spec)
     sources = Sources()
-    sources.laws, sources.names = list(program.laws), list(program.names)
+    sources.laws, sources.names = list(program.sources.laws), list(program.sources.names)
     parts, places, copy_at = _parts(spec)
     flows, places = new_flows(spec, sources, program.entries, places)
     found = memories(spec)

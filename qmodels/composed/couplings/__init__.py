@@ -1,1 +1,1 @@
-"""What streams between parts cannot carry: each coupling in a file that names the parts it couples."""
+"""Dependences between parts that streams cannot carry, by the parts that they couple."""

@@ -176,7 +176,7 @@ class Profile:
         return row[-1] + (found - here[-1]) * slope
 
     def slope(self, found: float, part: int) -> float:
-        """Return how many more are at a part that has so many, for each job more in a time. [ns]."""
+        """Slope of the number at a part by the rate, where so many are there. [ns]."""
         here = self._here[part]
         while (found > here[-1] or len(here) < 2) and self._next():
             pass
@@ -191,7 +191,7 @@ class Profile:
         return 1 if self._alone_at is None else _STATES
 
     def left(self, found: Sequence[float], rate: float) -> list[float]:
-        """Return how much longer a job takes at parts as they are at a rate than as they are with so many."""
+        """Excess of times at parts in their state at a rate over those in their state with so many."""
         if self._alone_at is None:
             return [0.0] * len(found)
         self._reach(rate)
@@ -239,7 +239,7 @@ class Region:
 
     @property
     def excess(self) -> float:
-        """What is left beyond exponential times until a job leaves where all tokens are held. [ns]."""
+        """Excess over an exponential time until a job leaves where all tokens are held. [ns]."""
         slowest, fastest = float(self.speeds[0]), float(self.speeds[-1])
         return (self.scv - 1) / 2 / fastest * slowest / fastest
 
@@ -257,7 +257,7 @@ class AtRegion:
         self.slowness = np.cumsum(np.log(np.maximum(self.down, 1e-300)))
 
     def growth(self, rate: float, jobs: int) -> float:
-        """Return how much more often a number of at most so many jobs than none is there at a rate."""
+        """Largest probability of at most so many jobs over that of none, at a rate."""
         # Where others fill all there is, as in a round of a fixed point, there is no law of numbers.
         if rate <= self.down[0] or self.down[0] <= 0:
             return 1.0
@@ -336,7 +336,7 @@ MOST = 1e12
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PopulationTable:
-    """What jobs do that go round, for 1, 2, ... of them."""
+    """Throughput and times of closed jobs, for 1, 2, ... of them."""
 
     rates: FloatArray  # rates at which they go round [1/ns]
     regions: tuple[float, ...] = ()  # of all of them, the time of a round that each takes at the regions [ns]
@@ -347,7 +347,7 @@ class PopulationTable:
 def closed_mva(
     profile: Profile, jobs: int, *, idle: float = 0.0, regions: Sequence[Region] = ()
 ) -> PopulationTable:
-    r"""Return the rates at which jobs go round, for 1 to so many of them.
+    r"""Throughput for populations 1..N, by mean value analysis.
 
     ``profile``: times at parts by the rate; ``idle``: time of a round that depends on nothing [ns];
     ``regions``: the pools on the way.
@@ -403,7 +403,7 @@ def _round(
 
 
 def _by_numbers(profile: Profile, jobs: int, idle: float, walkers: Sequence[AtRegion]) -> PopulationTable:
-    """Return what jobs do by the laws of their numbers at one region and elsewhere, each for itself."""
+    """Throughput by the laws of the numbers at each region and elsewhere, region by region."""
     own = {walker.part for walker in walkers}
     outside, found, rate = np.zeros(jobs), [0.0] * len(profile.parts), 0.0
     for n in range(1, jobs + 1):

@@ -43,7 +43,7 @@ def deadlock_doubts(system: System, form: ProgramForm) -> tuple[str, ...]:
 
 
 def _most_wanted(system: System, form: ProgramForm, pool: str) -> float:
-    """Return how many tokens of a pool all jobs hold or wait for at most."""
+    """Most tokens of a pool that all jobs hold or wait for."""
     wanted = 0.0
     for take in form.takes:
         if take.part == pool:

@@ -30,7 +30,7 @@ _OUTSIDE = np.concatenate([np.geomspace(1e5, 1e-3, 160), [0.0]])
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pool:
-    """What jobs meet at a pool."""
+    """Wait and hold at a pool."""
 
     wait: Moments  # for tokens
     hold: float  # mean time that one is held [ns]
@@ -47,7 +47,7 @@ class Pool:
         return self.taken / self.most if self.most > 0 else np.inf
 
     def staying(self, time: float) -> Pool:
-        """Return what is met if waiting and holding take a time together."""
+        """Wait and hold scaled to a sum."""
         now = self.wait.mean + self.hold
         if not 0 < now < np.inf:
             return self
@@ -116,7 +116,7 @@ class PoolSubnetwork:
 def open_pool(
     inside: PoolSubnetwork, rate: float, *, gaps: PhaseType, plain: float | None = None, stalled: float = 0.0
 ) -> Pool:
-    r"""Return what jobs that come at a rate meet at a pool.
+    r"""Wait and hold at a pool whose jobs arrive at a rate.
 
     ``rate``: jobs that come to all copies [1/ns]; ``gaps``: law of the times between them at a copy, of mean
     1; ``plain``: time that a job would be inside if there were tokens for all; what the profile says if left
@@ -174,7 +174,7 @@ def gaps_scv(gaps: PhaseType) -> float:
 
 
 def _numbers(rate: float, speeds: FloatArray, gaps: PhaseType) -> tuple[float, float, float]:
-    """Return how many are inside and how many wait, mean, and the share of the time in which some would."""
+    """Mean numbers inside and waiting, and the share of the time in which an arrival would wait."""
     moves = rate * np.array(gaps.generator)
     up = np.outer(np.maximum(-moves.sum(axis=1), 0.0), gaps.initial)
     eye, last = np.eye(len(up)), float(speeds[-1])
@@ -205,7 +205,7 @@ def _wait(mean: float, waits: float) -> Moments:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClosedPool:
-    r"""What jobs of a fixed number meet at one copy of a pool, by the rate at which they take tokens.
+    r"""Wait and hold of a fixed number of jobs at one copy of a pool, by the rate at which they take tokens.
 
     The station of `open_pool` and a delay: n jobs there come at a rate proportional to n. The time of the
     delay follows from the rate.
@@ -215,7 +215,7 @@ class ClosedPool:
     jobs: int  # jobs that may come to a copy
 
     def at(self, rate: float) -> Pool:
-        """Return what is met if tokens of all copies together are taken at a rate."""
+        """Wait and hold if tokens of all copies together are taken at a rate."""
         copies, tokens = self.inside.copies, self.inside.tokens
         if self.inside.speeds(rate)[0] <= 0:  # others fill a part inside
             return Pool(wait=Moments(np.inf, np.inf), hold=np.inf, taken=rate, most=0.0, busy=1.0)

@@ -122,7 +122,7 @@ Responses: TypeAlias = Mapping[int, Response]
 
 
 def pause_share(pause: float, between: float) -> float:
-    r"""Return how much is waited for pauses, over what arrivals at random would wait.
+    r"""Wait for pauses over that of arrivals at random.
 
     ``pause``: how long a part stands still [ns]; ``between``: mean time from one request of a job to its next
     one [ns].
@@ -138,7 +138,7 @@ def pause_share(pause: float, between: float) -> float:
 def limited_pauses(
     responses: Responses, sites: Sequence[Site], rates: Mapping[str, float], jobs: float
 ) -> Responses:
-    """Return what parts answer to jobs of a limited number.
+    """Responses to jobs of a limited number.
 
     ``responses``: those to streams; ``sites``: visits of these jobs; ``rates``: at which jobs of each flow
     begin [1/ns]; ``jobs``: how many there are.
@@ -175,7 +175,7 @@ def stalled(responses: Responses, sites: Sequence[Site], rates: Mapping[str, flo
 
 
 def _asked(responses: Responses, sites: Sequence[Site], rates: Mapping[str, float]) -> dict[str, float]:
-    """Return how often each part is asked that stands still now and then. [1/ns]."""
+    """Rate of visits to each part that pauses. [1/ns]."""
     asked: dict[str, float] = {}
     for site in sites:
         if site.number in responses and responses[site.number].pause > 0:

@@ -21,7 +21,7 @@ from qmodels.composed.fixed_point.state import (
     pool_waits_at,
     walk,
 )
-from qmodels.composed.program_latency import by_part
+from qmodels.composed.latency import by_part
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.program_form import window_of
 
@@ -100,7 +100,7 @@ def closed_rate(state: State, flow: Flow) -> float:
 
 
 def _numbers(state: State, flow: Flow, outside: Mapping[str, float], rate: float) -> dict[str, float]:
-    """Return how many jobs of a closed flow are at each part, those in pools of its own among them."""
+    """Jobs of a closed flow at each part, those in pools of its own among them."""
     found = dict(outside)
     for pool in state.stays:
         if pool in state.curves and any(take.flow == flow.name for take in state.takes(pool)):
@@ -192,7 +192,7 @@ def match_populations(state: State) -> None:
 
 
 def _open_numbers(state: State, flow: Flow) -> dict[str, float]:
-    """Return how many jobs of an open flow are at each part that they ask in pools or windows alone."""
+    """Jobs of an open flow at each part that they visit in pools or windows alone."""
     asked = [site for site in state.form.sites if site.flow == flow.name]
     outside = {site.part for site in asked if not site.held}
     if not flow.window:

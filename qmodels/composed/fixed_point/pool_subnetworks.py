@@ -145,7 +145,7 @@ def _make_subnetwork(state: State, pool: str, flows: set[str]) -> PoolSubnetwork
 
 
 def _open_pool(state: State, pool: str, inside: PoolSubnetwork, gaps: PhaseType, rate: float) -> Pool:
-    """Return what open jobs meet at a pool."""
+    """Wait and hold of open jobs at a pool."""
     key = (
         pool,
         inside,
@@ -200,7 +200,7 @@ Speeds = Callable[[float], FloatArray]
 
 
 def lossy_pool(rate: float, *, speeds_at: Speeds, tokens: int) -> Pool:
-    """Return what jobs meet at a window that loses those that find it full.
+    """Hold and losses of a window that loses jobs that find it full.
 
     ``rate``: jobs that come [1/ns].
 

@@ -13,9 +13,8 @@ from qmodels.composed.as_network import arrival_law
 from qmodels.composed.couplings.correlated_visits import visit_laws
 from qmodels.composed.couplings.pools import Pool, PoolSubnetwork
 from qmodels.composed.decomposition import Decomposition, Others, PartResponses
-from qmodels.composed.latency import Held, LatencyInputs, LatencyWalk
+from qmodels.composed.latency import Held, LatencyInputs, LatencyWalk, ProgramLatency
 from qmodels.composed.moments import NOTHING, Moments, moments_of
-from qmodels.composed.program_latency import ProgramLatency
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.program_form import ProgramForm, Site, window_of
@@ -33,7 +32,7 @@ Curves = Mapping[str, Callable[[float], Pool]]
 
 @dataclass(eq=False)
 class State:
-    """What is known of a system in a round of the fixed point."""
+    """State of a round of the fixed point."""
 
     system: System  # the system
     form: ProgramForm  # its programs
@@ -101,22 +100,22 @@ class State:
         return all(self.system.flow(take.flow).closed for take in self.takes(pool))
 
     def parts_inside(self, pool: str) -> Decomposition:
-        """Return what to ask for jobs that go round inside a pool."""
+        """Parts as jobs inside a pool meet them."""
         return self.parts if self.all_closed(pool) else self.poisson
 
     @cached_property
     def visit_laws(self) -> dict[str, Any]:
-        """How often the jobs of each flow come to each part."""
+        """Laws of the visits of each flow to each part."""
         return {name: visit_laws(self.form, root) for name, root in self.form.roots.items()}
 
     def answers(self, flow: Flow) -> PartResponses:
-        """Return what parts answer to the jobs of a flow; one of a closed flow does not meet itself."""
+        """Responses to the jobs of a flow; one of a closed flow does not meet itself."""
         if not flow.closed:
             return self.parts.evaluate(self.rates, met=self.among())
         return self.view(flow, self.seen.get(flow.name, self.rates[flow.name]))
 
     def view(self, flow: Flow, rate: float) -> PartResponses:
-        """Return what parts answer if the jobs of a flow, others than one's own, have a rate."""
+        """Responses if the other jobs of a flow have a rate."""
         local = flow.population / max(len(flow.at), 1)
         # At the copy at one's own place there are only those of that place.
         here = max(local - 1, 0.0) / local * flow.population / max(flow.population - 1, 1)
@@ -146,7 +145,7 @@ class State:
         return [site for site in self.form.sites if site.flow == flow]
 
     def answers_inside(self, pool: str, answers: PartResponses, rate: float) -> PartResponses:
-        """Return what parts answer to jobs that hold tokens of a pool, taken at a rate besides by oneself."""
+        """Responses to jobs that hold tokens of a pool, taken at a rate besides by oneself."""
         if not self.leaves_traces:
             return answers
         flows = {take.flow: self.rates[take.flow] for take in self.takes(pool)}
@@ -183,7 +182,7 @@ class State:
         }
 
     def times_taken(self, take: Site) -> float:
-        """Return how often a take is done. [1/ns]."""
+        """Rate of an acquisition. [1/ns]."""
         return self.rates[take.flow] * take.visits * take.mean_batch
 
     def takes(self, pool: str) -> list[Site]:
@@ -191,7 +190,7 @@ class State:
         return [take for take in self.form.takes if take.part == pool]
 
     def taken(self, pool: str, rates: Rates) -> float:
-        """Return how often tokens of a pool are taken. [1/ns]."""
+        """Rate at which tokens of a pool are taken. [1/ns]."""
         return sum(rates[t.flow] * t.visits * t.mean_batch for t in self.takes(pool))
 
     def scaled(self, pool: str, rates: Rates, factor: float) -> dict[str, float]:
@@ -200,13 +199,13 @@ class State:
         return {name: rate * factor if name in flows else rate for name, rate in rates.items()}
 
     def tokens_each(self, pool: str) -> float:
-        """Return how many tokens are taken at once, mean."""
+        """Mean number of tokens taken at once."""
         total = self.taken(pool, self.rates)
         each = (self.rates[t.flow] * t.visits * t.mean_batch * t.step.tokens for t in self.takes(pool))
         return sum(each) / total if total > 0 else float(self.takes(pool)[0].step.tokens)
 
     def tokens(self, pool: str) -> int:
-        """Return how many jobs hold tokens of one copy of a pool at most."""
+        """Most jobs that hold tokens of one copy of a pool."""
         if pool not in self.system.parts:
             return next(flow.window for flow in self.system.flows if window_of(flow.name) == pool)
         return max(int(self.system.parts[pool].count / self.tokens_each(pool) + 1e-9), 1)
@@ -225,7 +224,7 @@ class State:
         return any(flow.loses and pool == window_of(flow.name) for flow in self.system.flows)
 
     def visitors(self, pool: str) -> float:
-        """Return how many closed jobs, or copies of them, may come to a pool at once."""
+        """Most closed jobs, or copies of them, at a pool."""
         takes, jobs = self.takes(pool), 0.0
         for take in takes:
             at_once = max(moments_of(take.batch)[0], moments_of(take.copies)[0])
@@ -251,7 +250,7 @@ NEARLY_NONE = 1e-9
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PoolWaits:
-    """What is met at pools."""
+    """Waits at pools, and responses to jobs that hold their tokens."""
 
     pools: dict[str, Pool]  # at each pool
     within: Mapping[str, PartResponses]  # what parts answer to jobs that hold tokens of a pool
@@ -263,7 +262,7 @@ NO_POOLS = PoolWaits(pools={}, within={})
 def walk(
     state: State, flow: Flow, answers: PartResponses, met: PoolWaits
 ) -> tuple[ProgramLatency, dict[str, Held]]:
-    """Return what a program takes, and how long it holds the tokens of pools."""
+    """Latency of a program, and how long it holds the tokens of pools."""
     walking = LatencyWalk(
         state.form,
         LatencyInputs(
@@ -281,12 +280,12 @@ def walk(
 
 
 def pool_waits(state: State, rates: Rates) -> PoolWaits:
-    """Return what is met at the pools."""
+    """Find the waits at all pools."""
     return pool_waits_at(state, rates, state.curves)
 
 
 def pool_waits_at(state: State, rates: Rates, curves: Curves) -> PoolWaits:
-    """Return what is met at some pools."""
+    """Find the waits at some pools."""
     pools: dict[str, Pool] = {}
     within: dict[str, PartResponses] = {}
     slower: dict[str, float] = {}
@@ -347,13 +346,13 @@ def _make_up(state: State, pool: str, met: PoolWaits) -> None:
 def latency_of(
     state: State, flow: Flow, answers: PartResponses | None = None, met: PoolWaits | None = None
 ) -> ProgramLatency:
-    """Return what a program takes."""
+    """Latency of a program."""
     met = pool_waits(state, state.rates) if met is None else met
     return walk(state, flow, state.answers(flow) if answers is None else answers, met)[0]
 
 
 def held_inside(state: State, pool: str, answers: PartResponses, met: PoolWaits) -> dict[str, float]:
-    """Return how long a token of a pool is held, by part."""
+    """Mean time that a token of a pool is held, by part."""
     flows = {take.flow for take in state.takes(pool)}
     taken, each = state.taken(pool, state.rates), state.tokens_each(pool)
     times: dict[str, float] = {}
@@ -366,7 +365,7 @@ def held_inside(state: State, pool: str, answers: PartResponses, met: PoolWaits)
 
 
 def held_without_pool(state: State, pool: str, rate: float) -> float:
-    """Return how long a token would be held if there were tokens for all, taken at a rate."""
+    """Mean time that a token would be held if there were tokens for all, taken at a rate."""
     rates = state.scaled(pool, state.rates, rate / state.taken(pool, state.rates))
     met = pool_waits_at(state, rates, inner_curves(state, pool))
     answers = state.parts.evaluate(rates, met=state.among_inside(pool))
@@ -401,7 +400,7 @@ def slowdown(state: State, pool: str, rates: Rates, hold: float) -> float:
 
 
 def inner_curves(state: State, pool: str) -> dict[str, Callable[[float], Pool]]:
-    """Return what is known of the pools inside a pool."""
+    """Curves of the pools inside a pool."""
     return {name: state.curves[name] for name in state.nested[pool] if name in state.curves}
 
 

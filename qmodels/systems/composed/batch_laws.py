@@ -77,6 +77,6 @@ def number_law(flow: Flow, count: int | str) -> FloatArray:
 
 
 def batch_companions(law: FloatArray) -> float:
-    """Return how many there are beside one of so many as a law says, itself included."""
+    """Mean size of the batch of a member, itself included."""
     numbers = np.arange(law.size)
     return float(law @ numbers**2) / max(float(law @ numbers), 1e-300)

@@ -94,6 +94,8 @@ def lower(
     )
 
 
+Ends: TypeAlias = tuple[FloatArray, FloatArray]
+"""Shares of packets by the node that they come from, and go to."""
 Held: TypeAlias = tuple[tuple[str, int], ...]
 """Tokens that a job holds, by pool."""
 
@@ -112,7 +114,7 @@ class Here:
     branched: bool = False
 
     def split(self) -> Here:
-        """Return what follows requests that were issued at once: they come apart."""
+        """Position after requests that were issued at once: they come apart."""
         if np.array_equal(self.burst, ONE):
             return self
         return replace(self, times=self.times * law_mean(self.burst), burst=ONE, copies=self.burst)
@@ -129,7 +131,7 @@ class Here:
         return tuple(pool for pool, _ in self.held)
 
     def after(self, pool: str, tokens: int) -> Here:
-        """Return what follows when so many tokens more are held."""
+        """Position with so many tokens more."""
         held = dict(self.held)
         left = held.get(pool, 0) + tokens
         if tokens < 0:
@@ -236,9 +238,8 @@ class _Lowering:
 
     def _list(self, step: Allocate | Free, here: Here) -> tuple[int, Here]:
         # An operation is one request, however many blocks it is for; of several at once each is one.
-        law = number_law(
-            here.flow, step.blocks if isinstance(step, Allocate) else _held_blocks(here.flow, step.part)
-        )
+        blocks = step.blocks if isinstance(step, Allocate) else _held_blocks(here.flow, step.part)
+        law = number_law(here.flow, blocks)
         node, after = self._ask(step, here.split(), batch=law, write=isinstance(step, Free))
         if not step.steps:
             return node, after
@@ -250,7 +251,7 @@ class _Lowering:
         step: Any,
         here: Here,
         *,
-        ends: tuple[FloatArray, FloatArray] | None = None,
+        ends: Ends | None = None,
         payloads: tuple[int, int | None] = (0, None),
         batch: FloatArray = ONE,
         write: bool = False,
@@ -261,10 +262,12 @@ class _Lowering:
         requests = here.times * law_mean(issued)
         there = back = None
         if ends is not None:
-            there = self._leg(here, requests, ends, payloads[0], together=batch_companions(issued))
+            there = self._leg(here, requests, ends, payloads[0], batch_companions(issued))
             back = None if payloads[1] is None else self._leg(here, requests, ends[::-1], payloads[1])
-        site = self._site(step, here, self.sites, batch=issued, write=write, bytes=size, own=own, there=there,
-            back=back, sources=np.zeros(0) if ends is None else here.place,
+        sources = np.zeros(0) if ends is None else here.place
+        site = self._site(
+            step, here, self.sites, batch=issued, sources=sources, write=write, bytes=size, own=own,
+            there=there, back=back,
         )  # fmt: skip
         self.sites.append(site)
         return self.put(Op.VISIT, site), here.split()
@@ -274,30 +277,20 @@ class _Lowering:
         more |= {"flow": here.flow.name, "part": step.part, "step": step, "held": here.pools}
         return Site(number=len(sites), **more)
 
-    def _leg(
-        self,
-        here: Here,
-        packets: float,
-        ends: tuple[FloatArray, FloatArray],
-        payload: int,
-        *,
-        together: float = 1.0,
-    ) -> int | None:
+    def _leg(self, here: Here, packets: float, ends: Ends, payload: int, together: float = 1.0) -> int | None:
         pairs = np.count_nonzero(ends[0]) * np.count_nonzero(ends[1]) - np.count_nonzero(ends[0] * ends[1])
         if self.system.network is None or not pairs:
             return None
-        options: dict[str, Any] = {
-            "origin": ends[0],
-            "target": ends[1],
-            "bytes": payload,
-            "together": together,
-        }
-        self.legs.append(Leg(flow=here.flow.name, packets=packets, held=here.pools, **options))
+        leg = Leg(
+            flow=here.flow.name, packets=packets, origin=ends[0], target=ends[1], bytes=payload,
+            together=together, held=here.pools,
+        )  # fmt: skip
+        self.legs.append(leg)
         return len(self.legs) - 1
 
-    def _travel(self, step: Any, here: Here, ends: tuple[FloatArray, FloatArray], payload: int) -> int:
-        packets, together = here.times * law_mean(here.burst), batch_companions(here.burst)
-        leg = self._leg(here, packets, ends, payload, together=together)
+    def _travel(self, step: Any, here: Here, ends: Ends, payload: int) -> int:
+        packets = here.times * law_mean(here.burst)
+        leg = self._leg(here, packets, ends, payload, batch_companions(here.burst))
         return self.put(Op.TRAVEL, Travel(step, leg))
 
     def _send(self, step: Send, here: Here) -> tuple[int, Here]:
@@ -404,7 +397,7 @@ class _Lowering:
 
 
 def _held_blocks(flow: Flow, part: str) -> int | str:
-    """Return how many blocks a job has of a free list."""
+    """Blocks that a job has of a free list."""
     taken = [s.blocks for s in all_steps(flow.program) if isinstance(s, Allocate) and s.part == part]
     if len(taken) == 1 or SEGMENTS in taken:
         return SEGMENTS if SEGMENTS in taken else taken[0]

@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 from qmodels import checks
 from qmodels.checks import shown
 from qmodels.systems.composed.checks import check_programs
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.nodes import nodes_text, read_nodes
+from qmodels.systems.composed.flow import Flow, nodes_text, read_nodes
 from qmodels.systems.composed.parts import ServingPart, Tokens, part_types
 from qmodels.systems.composed.steps import Acquire, all_steps
 from qmodels.systems.laws.fields import keep

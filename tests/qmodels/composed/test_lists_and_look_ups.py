@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from qmodels import queues, solve
-from qmodels.composed.program_latency import association
+from qmodels.composed.latency import association
 from qmodels.llc.solve_cache import solve_cache
 from qmodels.systems.cache.spec import CacheLevel, CacheSystem
 from qmodels.systems.composed.flow import Flow

@@ -15,6 +15,15 @@ from qmodels.composed.couplings.free_lists import surviving
 from qmodels.composed.figures import FlowFigures, flow_metrics, parts_together
 from qmodels.composed.fixed_point.closed_flows import spread
 from qmodels.composed.fixed_point.state import setup_times
+from qmodels.composed.latency import (
+    TOGETHER,
+    ProgramLatency,
+    association,
+    in_series,
+    joined_by_part,
+    mixed,
+    positive_law,
+)
 from qmodels.composed.moments import (
     NOTHING,
     Moments,
@@ -24,15 +33,6 @@ from qmodels.composed.moments import (
     mixture_of,
     moments_of,
     sum_of_n,
-)
-from qmodels.composed.program_latency import (
-    TOGETHER,
-    ProgramLatency,
-    association,
-    in_series,
-    joined_by_part,
-    mixed,
-    positive_law,
 )
 from qmodels.composed.stalls import Stall, quantile_of
 from qmodels.composed.variability import Passing

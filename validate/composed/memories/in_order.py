@@ -20,7 +20,7 @@ from validate.network.state import NONE, World
 
 
 class Located(NamedTuple):
-    """What lists, address books and scoreboards read of a memory, behind controllers or not."""
+    """Fields of a memory for lists, address books and scoreboards, behind controllers or not."""
 
     geometry: DramGeometry
     address_map: Any
