@@ -76,7 +76,7 @@ def _pairs(before: Record, now: Record) -> Iterable[tuple[str, Any, Any]]:
         if name == "metrics":
             old, new = before.get(name, {}), now.get(name, {})
             yield from ((metric, old.get(metric), new.get(metric)) for metric in dict.fromkeys([*old, *new]))
-        elif name not in ("seconds", "load"):
+        elif name not in ("seconds", "load", "features", "exact"):
             yield name, before.get(name), now.get(name)
 
 

@@ -36,6 +36,7 @@ from qmodels.systems.stations.parts import JobClass
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
 from qmodels.systems.traffic.sizes import SizeLaw, bimodal, fixed, heavy_tailed, imix
+from qmodels.systems.traffic.trace import Trace
 
 TRIES = 200
 """Changes tried for one spec; most that are refused are of fields that others bound."""
@@ -50,6 +51,13 @@ FIXED = re.compile(
     r"(^|\.)(name|kind|edges?|edge_.*|nodes|shape|routes|roles|program|routing\..*|longest|to|place)(\.|$)"
 )
 """Fields that only make sense together with others, which are left as they are."""
+BURSTY, RECORDED = 0.3, 0.12
+"""Shares of the specs whose arrivals come in bursts, and are as recorded."""
+RECORDED_PACKETS = 20_000
+DRAWN = "drawn packets "
+"""What the source of a drawn recording begins with; its seed follows."""
+ARRIVALS = {"packet-processor": "workload.arrivals", "data-queueing": "traffic.arrivals", "noc": "process"}
+"""The field that says how the packets of a kind arrive."""
 RATES = {
     "packet-processor": "workload.load_factor",
     "data-queueing": "traffic.load_factor",
@@ -96,11 +104,53 @@ def draw(kind: str, number: int, *, seed: int = 0) -> Any:
     else:
         known = examples(kind)
         spec = _changed(known[int(rng.integers(len(known)))], int(rng.integers(1, MOST_CHANGES + 1)), rng)
+    spec = _with_bursts(spec, kind, rng)
     with suppress(
         Exception
     ):  # a spec that the model refuses is drawn as it is: the refusal is an answer, too
         spec = _loaded(spec, kind, float(rng.uniform(*LOADS)))
     return spec
+
+
+def _with_bursts(spec: Any, kind: str, rng: np.random.Generator) -> Any:
+    """Return a spec, some with arrivals in bursts, or recorded ones, where its kind has arrivals."""
+    chosen = rng.random()
+    bursts = OnOff(
+        on_packets=float(2 ** rng.uniform(1.0, 6.0)), peak_to_mean=float(2 ** rng.uniform(0.5, 3.0))
+    )
+    recording = recorded(int(rng.integers(1 << 30)))
+    if kind == "system" and chosen < BURSTY:
+        flows = tuple(flow if flow.closed else replace(flow, arrivals=bursts) for flow in spec.flows)
+        return replace(spec, flows=flows)
+    if kind not in ARRIVALS or chosen >= BURSTY + RECORDED:
+        return spec
+    arrivals = bursts if chosen < BURSTY or kind != "packet-processor" else recording
+    changes = {ARRIVALS[kind]: arrivals}
+    if arrivals is recording:
+        changes["workload.sizes"] = arrivals.sizes
+    with suppress(ValueError):
+        return replace_paths(spec, changes)
+    return spec
+
+
+def recorded(seed: int) -> Recorded:
+    """Return random packets as if recorded: rates that change on three time scales, and sizes with them.
+
+    Examples
+    --------
+    >>> recorded(3).trace == recorded(3).trace
+    True
+    """
+    rng = np.random.default_rng(seed)
+    rate, fast = np.ones(RECORDED_PACKETS), np.zeros(RECORDED_PACKETS, dtype=bool)
+    for scale in (10, 100, 1000):
+        fast = rng.random(RECORDED_PACKETS) < 1.0 / (scale * rng.uniform(0.5, 2.0))
+        fast = (np.cumsum(fast) + rng.integers(2)) % 2 == 0
+        rate *= np.where(fast, 2 ** rng.uniform(0.0, 1.0), 2 ** rng.uniform(-1.0, 0.0))
+    times = np.cumsum(rng.exponential(size=RECORDED_PACKETS) / rate) * 100.0
+    small = np.where(fast, rng.random(), rng.random())  # the slow changes move the sizes as well
+    bytes_ = np.where(rng.random(RECORDED_PACKETS) < small, 64, rng.choice([594, 1518], RECORDED_PACKETS))
+    return Recorded(trace=Trace(times_ns=times, bytes=bytes_, source=f"{DRAWN}{seed}"))
 
 
 def _network(rng: np.random.Generator) -> QueueingNetwork:

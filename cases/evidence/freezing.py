@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from pathlib import Path
 
-from cases.evidence.draw import draw
-from cases.evidence.record import Record, renewed, simulated, solved, write
-from qmodels.systems.spec.text.toml import to_toml
+from cases.evidence.record import SHORT, Effort, Record, drawn, simulated, solved, write
 
 SHARES = {
     "packet-processor": 0.30, "queueing-network": 0.14, "noc": 0.12, "dram": 0.10, "system": 0.10,
@@ -18,48 +16,55 @@ SHARES = {
     "work-queues": 0.02,
 }  # fmt: skip
 """Of the specs, by kind."""
-SLOW, SLOW_SIMULATION = 1.0, 4.0
-"""Seconds of processor time beyond which a spec is passed over: a check takes minutes, not hours."""
 LONGEST = 8_000
 """Characters of a spec beyond which it is passed over: one with thousands of sizes or routes."""
 REFUSED = 8
 """Of so many specs that are refused one is kept."""
-SIMULATED_LOAD = 0.9
-"""Load up to which specs are simulated."""
 
 
-def frozen(job: tuple[str, int, int, bool]) -> Record | None:
+def frozen(job: tuple[str, int, int, bool, Effort]) -> Record | None:
     """Return the record of a draw, simulated if asked for; None where that takes too long."""
-    kind, number, seed, wanted = job
-    toml = to_toml(draw(kind, number, seed=seed), kind=True)
-    if len(toml) > LONGEST:
+    kind, number, seed, wanted, effort = job
+    record = drawn(kind, number, seed=seed)
+    if len(record["toml"]) > LONGEST:
         return None
-    record: Record = {"kind": kind, "number": number, "toml": toml, "model": solved(toml)}
-    if record["model"]["seconds"] > SLOW or ("error" in record["model"] and number % REFUSED):
+    record["model"] = solved(record)
+    if record["model"]["seconds"] > effort.solve or ("error" in record["model"] and number % REFUSED):
         return None
-    if wanted and record["model"].get("load", 2.0) <= SIMULATED_LOAD:
-        runs = (simulated(kind, toml) for _ in range(2))  # of the first a part may be compilation
-        found = next((run for run in runs if "error" in run or run["seconds"] <= SLOW_SIMULATION), None)
+    if wanted and record["model"].get("load", 2.0) <= effort.load:
+        runs = (simulated(record, effort) for _ in range(2))  # of the first a part may be compilation
+        found = next((run for run in runs if "error" in run or run["seconds"] <= effort.simulate), None)
         if found and "error" not in found:
             record["simulation"] = found
     return record
 
 
-def freeze(file: Path, *, count: int, simulations: int, seed: int, executor: Executor) -> None:
-    """Draw specs, answer them and write the file; what is finished is kept beside it until then."""
+def freeze(
+    file: Path,
+    *,
+    count: int,
+    simulations: int | None,
+    seed: int,
+    executor: Executor,
+    effort: Effort = SHORT,
+) -> None:
+    """Draw specs, answer them and write the file; what is finished is kept beside it until then.
+
+    ``simulations``: of them simulated, by default all.
+    """
     part = file.with_suffix(".part")
     kept: list[Record] = _finished(part)
     file.parent.mkdir(parents=True, exist_ok=True)
     with part.open("a", encoding="utf-8") as log:
         for kind, share in SHARES.items():
             mine = [record for record in kept if record["kind"] == kind]
-            goal, runs = round(count * share), round(simulations * share)
+            goal, runs = round(count * share), round((count if simulations is None else simulations) * share)
             number = 1 + max((record["number"] for record in mine), default=-1)
             while len(mine) < goal:
                 some = range(number, number + min(64, 2 * (goal - len(mine))))
                 number = some.stop
                 left = 2 * (runs - sum("simulation" in record for record in mine))
-                jobs = [(kind, one, seed, k < left) for k, one in enumerate(some)]
+                jobs = [(kind, one, seed, k < left, effort) for k, one in enumerate(some)]
                 for record in executor.map(frozen, jobs):
                     if record and len(mine) < goal:
                         mine.append(record)
@@ -79,9 +84,11 @@ def _finished(part: Path) -> list[Record]:
     return [json.loads(line) for line in whole_lines.splitlines()]
 
 
-def answered(records: list[Record], executor: Executor) -> Iterator[Record]:
+def answered(
+    records: list[Record], executor: Executor, renew: Callable[[Record], Record]
+) -> Iterator[Record]:
     """Yield the records with what the product answers now."""
-    for number, record in enumerate(executor.map(renewed, records, chunksize=8), 1):
+    for number, record in enumerate(executor.map(renew, records, chunksize=8), 1):
         if number % 64 == 0:
             tell(f"{number} of {len(records)}")
         yield record

@@ -8,17 +8,24 @@ import signal
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import qmodels as qm
-from qmodels.systems.spec.text.toml import spec_from_toml
+from cases.evidence.draw import DRAWN, draw, recorded
+from qmodels.evidence.features import features
+from qmodels.systems.spec.fields import replace_paths
+from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 from qmodels.systems.spec.whole import whole
+from qmodels.systems.traffic.arrivals import Poisson, Recorded
+from qmodels.systems.traffic.sizes import imix
 
 Record = dict[str, Any]
-"""kind, number, toml, ``model`` (an outcome) and, of some, ``simulation`` (an outcome)."""
+"""kind, number, toml, ``model`` (an outcome) and, of some, ``recorded`` (seed of the packets that arrive
+instead of those of the toml) and ``simulation`` (an outcome)."""
 
 LATE = 60
 """Seconds of processor time after which a call is given up."""
@@ -36,18 +43,34 @@ LENGTHS: dict[str, dict[str, Any]] = {
 """How long each kind is simulated, short: a change of the simulator shows in the first jobs."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How long specs are simulated, and what takes too long to be kept."""
+
+    factor: int  # of `LENGTHS`
+    solve: float  # seconds of processor time beyond which a spec is passed over
+    simulate: float  # and beyond which its simulation is
+    load: float  # of the fullest resource, up to which specs are simulated
+
+
+SHORT = Effort(factor=1, solve=1.0, simulate=4.0, load=0.9)
+"""For a check that takes minutes."""
+LONG = Effort(factor=10, solve=20.0, simulate=60.0, load=0.97)
+"""For errors: the interval of a simulated mean is some 1 % wide."""
+
+
 class LateError(Exception):
     """A call took more than `LATE` seconds of processor time."""
 
 
-def outcome(function: Callable[[], Any], describe: Callable[[Any], Record]) -> Record:
+def outcome(function: Callable[[], Any], describe: Callable[[Any], Record], late: float = LATE) -> Record:
     """Return what a call gives as numbers, or the error that it ends in, and its processor time."""
 
     def give_up(*_: object) -> None:
-        raise LateError(f"more than {LATE} s")
+        raise LateError(f"more than {late:g} s")
 
     before = signal.signal(signal.SIGVTALRM, give_up)
-    signal.setitimer(signal.ITIMER_VIRTUAL, LATE)
+    signal.setitimer(signal.ITIMER_VIRTUAL, late)
     began = time.process_time()
     try:
         with warnings.catch_warnings():
@@ -61,10 +84,30 @@ def outcome(function: Callable[[], Any], describe: Callable[[Any], Record]) -> R
     return found | {"seconds": round(time.process_time() - began, 4)}
 
 
-def solved(toml: str) -> Record:
-    """Return what the model answers for a spec."""
+def spec_of(record: Record) -> Any:
+    """Return the spec of a record."""
+    spec = spec_from_toml(record["toml"])
+    if "recorded" not in record:
+        return spec
+    arrivals = recorded(record["recorded"])
+    return replace_paths(spec, {"workload.arrivals": arrivals, "workload.sizes": arrivals.sizes})
+
+
+def drawn(kind: str, number: int, *, seed: int) -> Record:
+    """Return the record of a draw, without answers."""
+    spec, own = draw(kind, number, seed=seed), {}
+    arrivals = getattr(getattr(spec, "workload", None), "arrivals", None)
+    if isinstance(arrivals, Recorded):
+        own = {"recorded": int(arrivals.trace.source.removeprefix(DRAWN))}
+        spec = replace_paths(spec, {"workload.arrivals": Poisson(), "workload.sizes": imix()})
+    return {"kind": kind, "number": number, "toml": to_toml(spec, kind=True)} | own
+
+
+def solved(record: Record) -> Record:
+    """Return what the model answers for the spec of a record."""
 
     def describe(answer: Any) -> Record:
+        found = features(answer)
         return {
             "metrics": {name: float(value) for name, value in answer.metrics.items() if np.ndim(value) == 0},
             "load": float(answer.bottleneck_load),
@@ -72,12 +115,20 @@ def solved(toml: str) -> Record:
             "validated": bool(answer.validated),
             "bottleneck": str(answer.bottleneck),
             "doubts": list(answer.notes),
+            "exact": getattr(answer, "kind", "") == "exact",
+            "features": [
+                float(found.load),
+                str(found.resource),
+                float(found.dispersion),
+                found.recorded,
+                bool(found.doubted),
+            ],
         }
 
-    return outcome(lambda: qm.solve(spec_from_toml(toml)), describe)
+    return outcome(lambda: qm.solve(spec_of(record)), describe)
 
 
-def simulated(kind: str, toml: str) -> Record:
+def simulated(record: Record, effort: Effort = SHORT) -> Record:
     """Return the simulator's estimates for a spec, with a fixed seed: best, low and high of each metric."""
     from validate import simulate
 
@@ -87,17 +138,33 @@ def simulated(kind: str, toml: str) -> Record:
         }
         return {"metrics": estimates, "stable": None if result.stable is None else bool(result.stable)}
 
-    options = {"seed": SEED, "replications": REPLICATIONS} | LENGTHS.get(kind, {})
-    return outcome(lambda: simulate(spec_from_toml(toml), **options), describe)
+    lengths = {
+        name: value if isinstance(value, bool) else value * effort.factor
+        for name, value in LENGTHS.get(record["kind"], {}).items()
+    }
+    if "saturation" in lengths:
+        lengths["saturation"] = effort.factor > 1
+    options = {"seed": SEED, "replications": REPLICATIONS} | lengths
+    return outcome(lambda: simulate(spec_of(record), **options), describe, late=2 * effort.simulate)
 
 
 def renewed(record: Record) -> Record:
     """Return a record with what the product answers now; simulated where it was."""
-    found = {name: record[name] for name in ("kind", "number", "toml")}
-    found["model"] = solved(record["toml"])
+    found = {name: value for name, value in record.items() if name not in ("model", "simulation")}
+    found["model"] = solved(record)
     if "simulation" in record:
-        found["simulation"] = simulated(record["kind"], record["toml"])
+        found["simulation"] = simulated(record)
     return found
+
+
+def resolved(record: Record) -> Record:
+    """Return a record with what the model answers now, and the simulation that it has."""
+    return record | {"model": solved(record)}
+
+
+def resimulated(record: Record) -> Record:
+    """Return a record with a long simulation of now, where it had one."""
+    return record | {"simulation": simulated(record, LONG)} if "simulation" in record else record
 
 
 def write(path: Path, records: Iterable[Record]) -> None:

@@ -15,9 +15,10 @@ from cases.evidence.__main__ import main
 from cases.evidence.difference import differences, errors, report
 from cases.evidence.draw import draw
 from cases.evidence.freezing import freeze
-from cases.evidence.record import outcome, read, renewed, solved, write
+from cases.evidence.record import drawn, outcome, read, renewed, solved, spec_of, write
 from qmodels.systems.spec.kind import KINDS
-from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
+from qmodels.systems.spec.text.toml import to_toml
+from qmodels.systems.traffic.arrivals import Recorded
 
 
 class Inline(Executor):
@@ -32,10 +33,9 @@ class Inline(Executor):
 @pytest.mark.parametrize("kind", KINDS)
 def test_draws_are_specs_that_a_file_can_say(kind: str) -> None:
     for number in range(2):
-        spec = draw(kind, number)
-        text = to_toml(spec, kind=True)
-        assert to_toml(draw(kind, number), kind=True) == text
-        assert spec_from_toml(text) == spec
+        record = drawn(kind, number, seed=0)
+        assert drawn(kind, number, seed=0) == record
+        assert spec_of(record) == draw(kind, number)
 
 
 def test_draws_differ_by_number_and_seed() -> None:
@@ -108,7 +108,7 @@ def test_errors_are_of_stable_specs_alone() -> None:
 
 
 def test_an_error_is_an_answer() -> None:
-    assert solved('kind = "noc"\nlink_width = -1')["error"].startswith("ValueError: ")
+    assert solved({"toml": 'kind = "noc"\nlink_width = -1'})["error"].startswith("ValueError: ")
     assert set(outcome(lambda: 1, lambda value: {"value": value})) == {"value", "seconds"}
 
 
@@ -133,8 +133,8 @@ def test_check_ends_with_one_where_something_changed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "frozen.jsonl.xz"
-    text = to_toml(draw("dram", 0), kind=True)
-    honest = {"kind": "dram", "number": 0, "toml": text, "model": solved(text)}
+    honest = drawn("dram", 0, seed=0)
+    honest["model"] = solved(honest)
     write(file, [honest])
     name = next(iter(honest["model"]["metrics"]))
     honest["model"]["metrics"][name] *= 1.1
@@ -143,7 +143,7 @@ def test_check_ends_with_one_where_something_changed(
     assert f"model {name}" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main(["check", "--file", str(tmp_path / "none")])
-    assert "--file must be of a freeze" in capsys.readouterr().err
+    assert "--file must be of freeze or draw" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("cut", [0, 20, 100])
@@ -155,7 +155,7 @@ def test_a_file_that_is_not_whole_is_refused(
     file.write_bytes(file.read_bytes()[:cut])
     with pytest.raises(SystemExit):
         main(["check", "--file", str(file)])
-    assert "--file must be whole and of a freeze" in capsys.readouterr().err
+    assert "--file must be whole and of freeze or draw" in capsys.readouterr().err
 
 
 def test_counts_out_of_range_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,3 +163,15 @@ def test_counts_out_of_range_are_refused(capsys: pytest.CaptureFixture[str]) -> 
         with pytest.raises(SystemExit):
             main(["freeze", *words])
         assert f"{words[0]} must be at least" in capsys.readouterr().err
+
+
+def test_recorded_packets_are_drawn_again_from_their_seed() -> None:
+    record = next(
+        found
+        for found in (drawn("packet-processor", number, seed=1) for number in range(40))
+        if "recorded" in found
+    )
+    spec = spec_of(record)
+    assert isinstance(spec.workload.arrivals, Recorded)
+    assert spec == spec_of(record)
+    assert spec.workload.sizes == spec.workload.arrivals.sizes

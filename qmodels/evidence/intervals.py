@@ -1,0 +1,142 @@
+r"""Intervals of what a simulation would show, around the values of a model.
+
+Locally weighted split conformal prediction [1]_ on the log ratio :math:`r` of simulation to model. With the
+features :math:`x` of a system, a centre :math:`c \cdot x` and a scale :math:`e^{s \cdot x}` that were fitted
+to drawn systems, the scores :math:`u = (r - c \cdot x) / e^{s \cdot x}` of systems that the fit did not see
+have quantiles, and around the model's value :math:`m`
+
+.. math:: m \exp(c \cdot x + u_{low} e^{s \cdot x}) \text{ to } m \exp(c \cdot x + u_{high} e^{s \cdot x})
+
+covers the simulated value of a system drawn alike with the probability of the quantiles, whatever the law of
+the errors. Made by ``python -m cases.evidence report``.
+
+References
+----------
+.. [1] J. Lei, M. G'Sell, A. Rinaldo, R. J. Tibshirani and L. Wasserman, "Distribution-free predictive
+   inference for regression", Journal of the American Statistical Association 113(523), 2018, Section 5.2.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qmodels.checks import FloatArray
+from qmodels.evidence.features import Features, features
+from qmodels.systems.spec.kind import metric_of
+
+FILE = Path(__file__).with_name("intervals.json")
+LEVELS = (0.5, 0.8, 0.9, 0.95)
+"""Levels of the intervals."""
+OFFSET = 1e-3
+"""Added to shares and probabilities, so that those near 0 have a ratio."""
+
+
+@cache
+def measured() -> dict[str, Any]:
+    """Return what was measured, by kind: ranges drawn, resources, and by metric centre, scale and ends."""
+    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return found
+
+
+def stem_of(metric: str) -> str:
+    """Return the name of a metric of a place without the place.
+
+    >>> stem_of("visit_latency[dram]"), stem_of("latency")
+    ('visit_latency[]', 'latency')
+    """
+    name, bracket, _ = metric.partition("[")
+    return name + ("[]" if bracket else "")
+
+
+def offset_of(spec: Any, metric: str) -> float:
+    """Return what is added to a metric before the ratio."""
+    return OFFSET if metric_of(spec, metric).unit in ("1", "%") else 0.0
+
+
+def columns(found: Features, resources: Sequence[str]) -> FloatArray:
+    """Return the features as numbers, the last axis: those of the centre and the scale.
+
+    1; load and the logarithm of its pole; logarithm of dispersion, alone and times load; whether packets are
+    recorded and whether there are doubts; and whether the fullest resource is each of ``resources``.
+    """
+    load = np.minimum(found.load, 0.999)
+    bursts = np.log(np.maximum(found.dispersion, 1.0))
+    parts = [1.0, load, -np.log1p(-load), bursts, bursts * load, found.recorded, found.doubted]
+    parts += [np.equal(found.resource, one) for one in resources]
+    return np.stack(np.broadcast_arrays(*(np.asarray(part, dtype=float) for part in parts)), axis=-1)
+
+
+def interval(answer: Any, metric: str, level: float = 0.9) -> tuple[Any, Any]:
+    """Return the interval that holds the simulated value of systems like this with a probability.
+
+    Parameters
+    ----------
+    answer : Answer
+        Of a model.
+    metric : str
+        One of its metrics.
+    level : {0.5, 0.8, 0.9, 0.95}
+        The probability.
+
+    Returns
+    -------
+    low, high : float or array
+        NaN where no system like it was drawn, see `not_measured`; both the value where the model is exact.
+
+    Raises
+    ------
+    KeyError
+        If the answer has no such metric.
+    ValueError
+        If the level is none of these.
+
+    Examples
+    --------
+    >>> import qmodels
+    >>> answer = qmodels.solve(qmodels.PacketProcessor())
+    >>> low, high = interval(answer, "packet_latency")
+    >>> bool(0.8 * answer.packet_latency < low < high < 1.2 * answer.packet_latency)
+    True
+    """
+    if level not in LEVELS:
+        raise ValueError(f"level must be one of {', '.join(map(str, LEVELS))}, got {level!r}")
+    value = np.asarray(answer[metric], dtype=float)
+    if getattr(answer, "kind", "") == "exact":
+        return value[()], value[()]
+    found = features(answer)
+    kind = measured().get(found.kind, {"metrics": {}})
+    known = kind["metrics"].get(stem_of(metric))
+    if known is None:
+        nothing = np.full(value.shape, np.nan)[()]
+        return nothing, nothing
+    at = columns(found, kind["resources"])
+    centre, scale = at @ np.array(known["centre"]), np.exp(at @ np.array(known["scale"]))
+    extra = offset_of(answer.spec, metric)
+    outside = (found.load > kind["load"]) | (found.dispersion > kind["dispersion"])
+    with np.errstate(invalid="ignore", over="ignore"):
+        low, high = (
+            np.where(
+                outside, np.nan, np.maximum((value + extra) * np.exp(centre + end * scale) - extra, 0.0)
+            )[()]
+            for end in known["ends"][LEVELS.index(level)]
+        )
+    return low, high
+
+
+def not_measured(answer: Any, metric: str) -> str:
+    """Return why a metric of a single system has no interval, in words; empty where it has one."""
+    found = features(answer)
+    kind = measured().get(found.kind)
+    if kind is None or stem_of(metric) not in kind["metrics"]:
+        return f"not measured: no {metric} of a {found.kind} was simulated often enough"
+    for name in ("load", "dispersion"):
+        value = float(np.max(getattr(found, name)))
+        if value > kind[name]:
+            return f"not measured: {name} is {value:.3g}, drawn up to {kind[name]:.3g}"
+    return ""
