@@ -21,7 +21,7 @@ from qmodels.systems.spec.whole import whole
 FEWEST = 39
 """Values of a metric: the least with which an interval of 95 % has ends."""
 COMMON = 12
-"""Drawn systems in which a sort of resource is the fullest, for it to be told from the others."""
+"""Drawn systems with a sort of fullest resource, or variant, for it to be told from the others."""
 RIDGE = 4.0
 """Weight of the squared coefficients, so that features of few systems change little."""
 FOLDS = 5
@@ -77,9 +77,10 @@ def residuals(records: Iterable[Record]) -> list[Residual]:
 
 
 def _features(record: Record) -> Features:
-    load, resource, dispersion, recorded, doubted = record["model"]["features"]
+    load, resource, dispersion, recorded, variant, doubted = record["model"]["features"]
     return Features(
         kind=record["kind"],
+        variant=variant,
         load=np.asarray(load),
         resource=resource,
         dispersion=np.asarray(dispersion),
@@ -96,17 +97,21 @@ def calibrated(found: Sequence[Residual]) -> dict[str, Any]:
     table = {}
     for kind, some in kinds.items():
         systems = {one.number: one.features for one in some}
-        sorts = Counter(system.resource for system in systems.values())
-        resources = [sort for sort, count in sorts.most_common() if count >= COMMON][1:]
+        resources = Counter(system.resource for system in systems.values())
+        variants = Counter(system.variant for system in systems.values())
+        # The most common of each is the base, which the others are told from.
+        sorts = [
+            sort for counts in (resources, variants) for sort, n in counts.most_common()[1:] if n >= COMMON
+        ]
         metrics: dict[str, list[Residual]] = defaultdict(list)
         for one in some:
             metrics[one.metric].append(one)
         table[kind] = {
             "load": round(max(float(system.load) for system in systems.values()), 3),
             "dispersion": round(max(float(system.dispersion) for system in systems.values()), 3),
-            "resources": resources,
+            "sorts": sorts,
             "metrics": {
-                metric: _fitted(mine, resources)
+                metric: _fitted(mine, sorts)
                 for metric, mine in sorted(metrics.items())
                 if len(mine) >= FEWEST
             },
@@ -114,9 +119,9 @@ def calibrated(found: Sequence[Residual]) -> dict[str, Any]:
     return table
 
 
-def _fitted(some: Sequence[Residual], resources: Sequence[str]) -> dict[str, Any]:
+def _fitted(some: Sequence[Residual], sorts: Sequence[str]) -> dict[str, Any]:
     """Return the centre and scale of one metric, and the ends of the scores of systems that no fit saw."""
-    at = np.array([columns(one.features, resources) for one in some])
+    at = np.array([columns(one.features, sorts) for one in some])
     ratios = np.array([one.value for one in some])
     fold = np.array([one.number for one in some]) % FOLDS
     scores = np.empty_like(ratios)
@@ -168,7 +173,7 @@ def coverage(table: dict[str, Any], found: Iterable[Residual]) -> list[list[str]
         known = kind["metrics"].get(one.metric)
         if known is None:
             continue
-        at = columns(one.features, kind["resources"])
+        at = columns(one.features, kind["sorts"])
         centre, scale = float(at @ known["centre"]), math.exp(at @ known["scale"])
         low, high = (centre + end * scale for end in known["ends"][LEVELS.index(TESTED)])
         seen = (low <= one.value <= high, (high - low) / 2.0, abs(one.value))
@@ -179,6 +184,7 @@ def coverage(table: dict[str, Any], found: Iterable[Residual]) -> list[list[str]
             "recorded" if one.features.recorded else _bursts(float(one.features.dispersion)),
             "doubts" if one.features.doubted else "no doubts",
             one.features.resource,
+            one.features.variant,
         )
         for stratum in strata:
             groups[one.kind, one.metric, stratum].append(seen)

@@ -24,6 +24,7 @@ from cases.published.changing import designs_of
 from cases.study.packet_processor import DATA
 from cases.systems import system_files
 from qmodels.systems.laws.times import Exponential, Law
+from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.systems.memory.dram_presets import PRESETS
 from qmodels.systems.memory.dram_system import DramSystem, dram
 from qmodels.systems.noc.topologies import mesh, ring, spidergon, torus
@@ -51,6 +52,9 @@ FIXED = re.compile(
     r"(^|\.)(name|kind|edges?|edge_.*|nodes|shape|routes|roles|program|routing\..*|longest|to|place)(\.|$)"
 )
 """Fields that only make sense together with others, which are left as they are."""
+CONTROLLED = 0.15
+"""Share of the packet processors whose memory is behind controllers."""
+DEVICES = ("DDR4-3200", "DDR5-6400", "HBM2", "DDR3-1600")
 BURSTY, RECORDED = 0.3, 0.12
 """Shares of the specs whose arrivals come in bursts, and are as recorded."""
 RECORDED_PACKETS = 20_000
@@ -104,11 +108,27 @@ def draw(kind: str, number: int, *, seed: int = 0) -> Any:
     else:
         known = examples(kind)
         spec = _changed(known[int(rng.integers(len(known)))], int(rng.integers(1, MOST_CHANGES + 1)), rng)
+    if kind == "packet-processor" and rng.random() < CONTROLLED:
+        spec = _with_controllers(spec, rng)
     spec = _with_bursts(spec, kind, rng)
     with suppress(
         Exception
     ):  # a spec that the model refuses is drawn as it is: the refusal is an answer, too
         spec = _loaded(spec, kind, float(rng.uniform(*LOADS)))
+    return spec
+
+
+def _with_controllers(spec: Any, rng: np.random.Generator) -> Any:
+    """Return a packet processor whose memory is behind controllers."""
+    policy = "open" if rng.random() < 0.75 else "closed"
+    device = dram(str(rng.choice(DEVICES)), channels=int(2 ** rng.integers(0, 4)), page_policy=policy)
+    step = int(2 ** rng.integers(0, 6))
+    filled = device.geometry.row_blocks if rng.random() < 0.5 else step
+    changes = {"dram": replace(device, address_map=Interleaved(step=step, bank_step=filled))}
+    if policy == "closed":
+        changes["free_list.alloc_trial_count"] = 1  # the model takes no others
+    with suppress(ValueError):
+        return replace_paths(spec, changes)
     return spec
 
 

@@ -121,6 +121,7 @@ def solved(record: Record) -> Record:
                 str(found.resource),
                 float(found.dispersion),
                 found.recorded,
+                found.variant,
                 bool(found.doubted),
             ],
         }

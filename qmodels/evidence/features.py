@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.noc.spec import Noc
 from qmodels.systems.spec.fields import walk
 from qmodels.systems.spec.kind import kind_of
 from qmodels.systems.traffic.arrivals import OnOff, Recorded
@@ -32,6 +34,7 @@ class Features:
     resource: Any  # the sort of that resource, in words; of each design
     dispersion: FloatArray  # largest index of dispersion of the arrivals, 1 for Poisson
     recorded: bool  # whether the arrivals are those of a trace
+    variant: str  # of the kind, where its models differ: open or closed, a topology, a method
     doubted: Any  # whether something but load, bursts and order speaks against the numbers; of each design
 
 
@@ -65,8 +68,32 @@ def features(answer: Any) -> Features:
         resource=resource,
         dispersion=np.asarray(dispersion, dtype=float),
         recorded=recorded,
+        variant=_variant(answer, spec),
         doubted=reduce(np.logical_or, doubts, np.False_),
     )
+
+
+def _variant(answer: Any, spec: Any) -> str:
+    """Return the variant of the kind that a spec is of."""
+    match kind_of(spec).name:
+        case "packet-processor":
+            return "controllers" if isinstance(spec.dram, DramSystem) else "banks"
+        case "queueing-network":
+            return str(answer.model)
+        case "noc":
+            return str(spec.topology.kind)
+        case "dram":
+            return f"{type(spec.traffic).__name__}, {spec.page_policy}"
+        case "system":
+            closed = all(flow.closed for flow in spec.flows)
+            source = "closed" if closed else "window" if any(flow.window for flow in spec.flows) else "open"
+            hardware = any(isinstance(part, DramSystem | Noc) for part in spec.parts.values())
+            return f"{source}, {'hardware' if hardware else 'stations'}"
+        case "data-queueing":
+            return str(spec.allocation.admission)
+        case "llc-processor":
+            return str(spec.architecture)
+    return ""
 
 
 def _of_trace(trace: Trace) -> float:

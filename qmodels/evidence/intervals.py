@@ -59,16 +59,17 @@ def offset_of(spec: Any, metric: str) -> float:
     return OFFSET if metric_of(spec, metric).unit in ("1", "%") else 0.0
 
 
-def columns(found: Features, resources: Sequence[str]) -> FloatArray:
+def columns(found: Features, sorts: Sequence[str]) -> FloatArray:
     """Return the features as numbers, the last axis: those of the centre and the scale.
 
     1; load and the logarithm of its pole; logarithm of dispersion, alone and times load; whether packets are
-    recorded and whether there are doubts; and whether the fullest resource is each of ``resources``.
+    recorded and whether there are doubts; and whether the fullest resource, or the variant of the kind, is each
+    of ``sorts``.
     """
     load = np.minimum(found.load, 0.999)
     bursts = np.log(np.maximum(found.dispersion, 1.0))
     parts = [1.0, load, -np.log1p(-load), bursts, bursts * load, found.recorded, found.doubted]
-    parts += [np.equal(found.resource, one) for one in resources]
+    parts += [np.equal(found.resource, one) | (found.variant == one) for one in sorts]
     return np.stack(np.broadcast_arrays(*(np.asarray(part, dtype=float) for part in parts)), axis=-1)
 
 
@@ -115,7 +116,7 @@ def interval(answer: Any, metric: str, level: float = 0.9) -> tuple[Any, Any]:
     if known is None:
         nothing = np.full(value.shape, np.nan)[()]
         return nothing, nothing
-    at = columns(found, kind["resources"])
+    at = columns(found, kind["sorts"])
     centre, scale = at @ np.array(known["centre"]), np.exp(at @ np.array(known["scale"]))
     extra = offset_of(answer.spec, metric)
     outside = (found.load > kind["load"]) | (found.dispersion > kind["dispersion"])

@@ -38,6 +38,7 @@ def population(count: int, seed: int, *, tail: float) -> list[Residual]:
                     resource=resource,
                     dispersion=np.asarray(dispersion),
                     recorded=False,
+                    variant="",
                     doubted=False,
                 ),
                 value=0.1 * load + spread * rng.standard_t(tail),
@@ -67,7 +68,7 @@ def table(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     known["ends"] = [[-k, k] for k in (0.7, 1.3, 1.7, 2.0)]
     found = {
         "packet-processor": {
-            "load": 0.9, "dispersion": 10.0, "resources": [], "metrics": {"packet_latency": known},
+            "load": 0.9, "dispersion": 10.0, "sorts": [], "metrics": {"packet_latency": known},
         }
     }  # fmt: skip
     monkeypatch.setattr(intervals, "measured", lambda: found)
