@@ -38,7 +38,9 @@ def solve(spec: Any) -> Answer:
     >>> bool(solve(PacketProcessor()).stable)
     True
     """
-    return of_spec(model_of(spec), spec)
+    from qmodels.evidence.intervals import with_evidence
+
+    return with_evidence(of_spec(model_of(spec), spec))
 
 
 def bounds(spec: Any) -> BoxBounds:

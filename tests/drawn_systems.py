@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import qmodels as qm
-from cases.composed_errors.drawn import Drawing
+from cases.evidence.systems import Drawing
 from qmodels.composed.errors import MEMORIES
 from qmodels.systems.cache.spec import CacheLevel, CacheSystem
 from qmodels.systems.composed.flow import Flow

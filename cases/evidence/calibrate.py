@@ -55,12 +55,16 @@ def residuals(records: Iterable[Record]) -> list[Residual]:
     for record in records:
         model, simulation = record["model"], record.get("simulation", {})
         unstable = simulation.get("stable") is False or not model.get("stable")
-        if unstable or "metrics" not in simulation or model["exact"]:
+        if unstable or "metrics" not in simulation:
             continue
         spec = spec_of(record)
         for name, (best, low, high) in simulation["metrics"].items():
             value = model["metrics"].get(name)
-            if value is None or not all(map(math.isfinite, (value, best, low, high))):
+            if (
+                value is None
+                or name in model["exact"]
+                or not all(map(math.isfinite, (value, best, low, high)))
+            ):
                 continue
             extra = offset_of(spec, name)
             if min(value, best) + extra > 0.0 and (high - low) / 2.0 <= UNSURE * (best + extra):

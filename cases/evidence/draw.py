@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 import qmodels as qm
-from cases.composed_errors.drawn import SORTS, SOURCES, WIDE, Drawing
-from cases.composed_errors.drawn import draw as draw_system
+from cases.evidence.systems import SORTS, SOURCES, WIDE, Drawing
+from cases.evidence.systems import draw as draw_system
 from cases.published.cases import CASES
 from cases.published.changing import designs_of
 from cases.study.packet_processor import DATA

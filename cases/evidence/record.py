@@ -16,7 +16,7 @@ import numpy as np
 
 import qmodels as qm
 from cases.evidence.draw import DRAWN, draw, recorded
-from qmodels.evidence.features import features
+from qmodels.evidence.features import features, is_exact
 from qmodels.systems.spec.fields import replace_paths
 from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 from qmodels.systems.spec.whole import whole
@@ -115,7 +115,7 @@ def solved(record: Record) -> Record:
             "validated": bool(answer.validated),
             "bottleneck": str(answer.bottleneck),
             "doubts": list(answer.notes),
-            "exact": getattr(answer, "kind", "") == "exact",
+            "exact": [name for name in answer.metrics if is_exact(answer, name)],
             "features": [
                 float(found.load),
                 str(found.resource),

@@ -2,26 +2,29 @@
 
 From designs drawn at random one decision after the other is varied over its choices with all else, the
 offered traffic included, held; each design is simulated with the same random numbers, so that the paired
-differences of two of them separate what single intervals do not. `python -m cases.joint_errors.accuracy`
-writes every pair
-to ``cases/data/directions.csv`` and the share of the separated pairs that the model orders alike, by region,
-to the map that answers read (``qmodels/packet_processor/direction_map.csv``).
+differences of two of them separate what single intervals do not. ``python -m cases.joint_errors.directions``
+writes every pair to ``cases/data/directions.csv`` and the share of the separated pairs that the model orders
+alike, by region, to the map that answers read (``qmodels/packet_processor/direction_map.csv``); with
+``--solve`` what the model says today beside the kept runs.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import combinations, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cases.joint_errors.measured import at_load, within
 from cases.study.packet_processor import DATA
-from cases.tables import Table, as_columns, markdown_table
-from qmodels.packet_processor.error_map import ANY
+from cases.tables import Table, as_columns, load_table, markdown_table, with_table, write_table
+from qmodels.packet_processor.error_map import ANY, DIRECTIONS
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import get_field, replace_fields
 from qmodels.systems.spec.hashing import stable_hash
@@ -33,6 +36,8 @@ from validate.packet_processor.energy import energy_per_packet
 from validate.packet_processor.run import Job, Run, run_replication
 
 FILE = DATA / "directions.csv"
+COMMAND = "python -m cases.joint_errors.directions"
+GUIDE = Path(__file__).parents[2] / ".github" / "docs" / "reference" / "accuracy.md"
 ABOUT = """\
 Pairs of designs one decision (the region) apart, by load of the fullest resource and interleaving step: how
 many, those that the simulation separates, those of them that the model orders alike, and of neighbours."""
@@ -273,3 +278,19 @@ def markdown(table: Table) -> str:
         cells = [f"{(pairs & agree).sum()} of {pairs.sum()}" if pairs.any() else "–" for pairs in mine]
         rows.append([name.replace("_", " "), *cells])
     return markdown_table(["decision", *(name.replace("_", " ") for name in OBJECTIVES)], rows)
+
+
+def main() -> None:
+    """Measure or solve anew, write the table and the map, and bring the guide up to date."""
+    if "--solve" in sys.argv:
+        table = solved_anew(load_table(FILE))
+    else:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            table = measure(executor=pool)
+    write_table(FILE, table)
+    DIRECTIONS.write(summary(table), about=ABOUT, command=COMMAND)
+    GUIDE.write_text(with_table(GUIDE.read_text(encoding="utf-8"), markdown(table)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

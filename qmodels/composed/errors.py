@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from qmodels.evidence.error_map import ErrorMap, MeasuredError
 from qmodels.systems.cache.spec import CacheSystem
 from qmodels.systems.composed.parts import ServingPart
 from qmodels.systems.composed.steps import all_steps
@@ -12,45 +9,20 @@ from qmodels.systems.composed.system import System
 from qmodels.systems.memory.banked_channels import BankedChannels
 from qmodels.systems.memory.dram_presets import PRESETS
 from qmodels.systems.memory.dram_system import DramSystem
-from qmodels.systems.noc.spec import Noc
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import Recorded
 
-ERRORS = ErrorMap(Path(__file__).with_name("error_map.csv"))
 UNMEASURED = (BankedChannels, ServingPart)
 FEW = ("several flows", "caches", "free lists")
 """What was measured on a few systems with one of them each."""
 MEMORIES = ("DDR4-3200", "HBM2")
 """Presets of the memories in what was measured."""
-LOADS = ((0.0, 0.4), (0.4, 0.6), (0.6, 0.78), (0.78, 0.95))
-"""Loads of the fullest resource, above the first and up to the second, of the regions."""
-
+MOST_LOAD = 0.95
+"""Of the fullest resource, with which the error was measured."""
 
 BURSTIEST, MOST_VARIABLE = 6.4, 4.0
 """Largest SCV of the times between arrivals, and of services, with which the error was measured."""
-
-
-def region_of(system: System) -> str:
-    """Return the region of the error map in which a system lies.
-
-    >>> from qmodels.systems.composed.flow import Flow
-    >>> from qmodels.systems.composed.steps import Visit
-    >>> from qmodels.systems.laws.times import Exponential
-    >>> from qmodels.systems.stations.parts import Station
-    >>> flow = Flow(population=2, program=(Visit("disk"),))
-    >>> region_of(System(parts={"disk": Station(service=Exponential(mean=1.0))}, flows=flow))
-    'closed, stations'
-    """
-    beside = _beside(system)
-    if beside:
-        return " and ".join(beside)
-    hardware = any(isinstance(part, DramSystem | Noc) for part in system.parts.values())
-    if all(flow.closed for flow in system.flows):
-        source = "closed"
-    else:
-        source = "window" if any(flow.window for flow in system.flows) else "open"
-    return f"{source}, {'with a memory' if hardware else 'stations'}"
 
 
 def _beside(system: System) -> list[str]:
@@ -63,11 +35,6 @@ def _beside(system: System) -> list[str]:
     return [name for name, there in zip(FEW, has, strict=True) if there]
 
 
-def measured_errors(system: System, load: float) -> dict[str, MeasuredError]:
-    """Return the errors measured on systems like one at a load."""
-    return ERRORS.at(region=region_of(system), load=load)
-
-
 def error_doubts(system: System, load: float, *, exact: bool) -> tuple[str, ...]:
     """Return what keeps a system from being like those that the errors were measured on, in words.
 
@@ -76,8 +43,8 @@ def error_doubts(system: System, load: float, *, exact: bool) -> tuple[str, ...]
     doubts = _variable_times(system)
     if exact:
         return tuple(f"percentiles: {words}" for words in doubts)
-    if load > LOADS[-1][1]:
-        doubts.append(f"a load above {LOADS[-1][1]:.0%}, which was not measured")
+    if load > MOST_LOAD:
+        doubts.append(f"a load above {MOST_LOAD:.0%}, which was not measured")
     beside = _beside(system)
     if beside:
         alone = "on a few systems" if len(beside) == 1 else "without, or with one of them on a few systems"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,13 +12,12 @@ from qmodels.composed.as_network import solved_as_network
 from qmodels.composed.by_place import by_place
 from qmodels.composed.couplings.deadlock_cycles import deadlock_doubts
 from qmodels.composed.decomposition import Decomposition
-from qmodels.composed.errors import error_doubts, measured_errors
+from qmodels.composed.errors import error_doubts
 from qmodels.composed.figures import Figures
 from qmodels.composed.fixed_point.state import State
 from qmodels.composed.from_network import network_figures
 from qmodels.composed.from_parts import parts_figures
 from qmodels.composed.parts import lookup_shares
-from qmodels.evidence.error_map import NUMBERS, MeasuredError
 from qmodels.systems.cache.spec import CacheSystem
 from qmodels.systems.composed.lower import lower
 from qmodels.systems.composed.steps import Allocate, Fork, Free, all_steps, inner_steps, step_name
@@ -134,10 +133,6 @@ def _answer(system: System, figures: Figures) -> Answer:
     intensity = _plain(figures.intensity)
     load = max(intensity.values(), default=0.0)
     doubts = (*figures.doubts, *error_doubts(system, load, exact=figures.exact))
-    errors = measured_errors(system, load)
-    if figures.exact:
-        # Percentiles are those of a law with the moments that the parts gives.
-        errors = {name: error for name, error in errors.items() if name.startswith("latency_p99")}
     return Answer(
         model=figures.model,
         spec=system,
@@ -148,7 +143,6 @@ def _answer(system: System, figures: Figures) -> Answer:
         bottleneck=max(intensity, key=lambda name: intensity[name]) if intensity else "",
         stable=bool(figures.stable),
         validated=not doubts,
-        error=errors,
         doubts=dict.fromkeys(doubts, True),
     )
 
@@ -174,25 +168,10 @@ def _stacked(spec: System, answers: Sequence[Answer], shape: tuple[int, ...]) ->
         spec=spec,
         **{name: tables(name) for name in ("metrics", "latency_parts", "utilization", "traffic_intensity")},
         validated=together([answer.validated for answer in answers]),
-        error=_errors_together([answer.error for answer in answers], together),
         bottleneck=together([answer.bottleneck for answer in answers]),
         stable=together([answer.stable for answer in answers]),
         doubts={doubt: together([doubt in answer.doubts for answer in answers]) for doubt in doubts},
     )
-
-
-def _errors_together(
-    errors: Sequence[Mapping[str, MeasuredError]], together: Callable[[Sequence[Any]], Any]
-) -> dict[str, MeasuredError]:
-    """Return measured errors with a value for each point."""
-    names = dict.fromkeys(name for each in errors for name in each)
-    found = {}
-    for name in names:
-        each = [one.get(name, MeasuredError(metric=name, unit="%")) for one in errors]
-        fields = ("region", *NUMBERS, "order")
-        values = {field: together([getattr(one, field) for one in each]) for field in fields}
-        found[name] = MeasuredError(metric=name, unit=each[0].unit, **values)
-    return found
 
 
 STEP_STEP = 3e-6

@@ -73,6 +73,13 @@ def features(answer: Any) -> Features:
     )
 
 
+def is_exact(answer: Any, metric: str) -> bool:
+    """Return whether a metric of an answer is exact: of systems of parts all but percentiles may be."""
+    if answer.details.get("kind") == "exact":
+        return True
+    return "exact" in answer.model and "_p99" not in metric
+
+
 def _variant(answer: Any, spec: Any) -> str:
     """Return the variant of the kind that a spec is of."""
     match kind_of(spec).name:

@@ -27,8 +27,11 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.evidence.features import Features, features
-from qmodels.systems.spec.kind import metric_of
+from qmodels.evidence.error_map import MeasuredError
+from qmodels.evidence.features import Features, features, is_exact
+from qmodels.systems.spec.answer import Answer, Later
+from qmodels.systems.spec.kind import kind_of, metric_of
+from qmodels.systems.spec.metrics import is_relative
 
 FILE = Path(__file__).with_name("intervals.json")
 LEVELS = (0.5, 0.8, 0.9, 0.95)
@@ -63,8 +66,8 @@ def columns(found: Features, sorts: Sequence[str]) -> FloatArray:
     """Return the features as numbers, the last axis: those of the centre and the scale.
 
     1; load and the logarithm of its pole; logarithm of dispersion, alone and times load; whether packets are
-    recorded and whether there are doubts; and whether the fullest resource, or the variant of the kind, is each
-    of ``sorts``.
+    recorded and whether there are doubts; and whether the fullest resource, or the variant of the kind, is
+    each of ``sorts``.
     """
     load = np.minimum(found.load, 0.999)
     bursts = np.log(np.maximum(found.dispersion, 1.0))
@@ -108,26 +111,55 @@ def interval(answer: Any, metric: str, level: float = 0.9) -> tuple[Any, Any]:
     if level not in LEVELS:
         raise ValueError(f"level must be one of {', '.join(map(str, LEVELS))}, got {level!r}")
     value = np.asarray(answer[metric], dtype=float)
-    if getattr(answer, "kind", "") == "exact":
+    if is_exact(answer, metric):
         return value[()], value[()]
-    found = features(answer)
-    kind = measured().get(found.kind, {"metrics": {}})
+    kind = measured().get(kind_of(answer.spec).name, {"metrics": {}})
     known = kind["metrics"].get(stem_of(metric))
     if known is None:
         nothing = np.full(value.shape, np.nan)[()]
         return nothing, nothing
-    at = columns(found, kind["sorts"])
+    if "_at" not in answer.__dict__:
+        found = features(answer)
+        outside = (found.load > kind["load"]) | (found.dispersion > kind["dispersion"])
+        answer.__dict__["_at"] = columns(found, kind["sorts"]), outside
+    at, outside = answer.__dict__["_at"]
     centre, scale = at @ np.array(known["centre"]), np.exp(at @ np.array(known["scale"]))
     extra = offset_of(answer.spec, metric)
-    outside = (found.load > kind["load"]) | (found.dispersion > kind["dispersion"])
-    with np.errstate(invalid="ignore", over="ignore"):
-        low, high = (
-            np.where(
-                outside, np.nan, np.maximum((value + extra) * np.exp(centre + end * scale) - extra, 0.0)
-            )[()]
-            for end in known["ends"][LEVELS.index(level)]
-        )
-    return low, high
+
+    def end(score: float) -> Any:
+        with np.errstate(invalid="ignore", over="ignore"):
+            ratio = np.exp(centre + score * scale)
+            return np.where(outside, np.nan, np.maximum((value + extra) * ratio - extra, 0.0))[()]
+
+    low, high = known["ends"][LEVELS.index(level)]
+    return end(low), end(high)
+
+
+def with_evidence(answer: Answer) -> Answer:
+    """Give an answer of a model its intervals, and the errors that they amount to; return it."""
+    object.__setattr__(answer, "evidence", interval)
+    kind = measured().get(kind_of(answer.spec).name)
+    if kind is not None and not answer.error and not answer.__dict__["_late"].get("error"):
+        names = [name for name in answer.metrics if stem_of(name) in kind["metrics"]]
+        object.__setattr__(answer, "error", Later(names, lambda name: _error(answer, name)))
+    return answer
+
+
+def _error(answer: Answer, metric: str) -> MeasuredError:
+    """Return the error of a metric: half and 95 % of the simulations of such systems are as near."""
+    relative, value = is_relative(metric), np.asarray(answer[metric], dtype=float)
+    (low, high), ends = interval(answer, metric, LEVELS[0]), interval(answer, metric, LEVELS[-1])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        off = [100.0 * (value - one) / (one if relative else 1.0) for one in (low, high, *ends)]
+    return MeasuredError(
+        metric=metric,
+        unit="%" if relative else "points",
+        region="drawn systems",
+        designs=measured()[kind_of(answer.spec).name]["metrics"][stem_of(metric)]["systems"],
+        bias=(off[0] + off[1]) / 2.0,
+        mean=np.abs(off[0] - off[1]) / 2.0 + np.abs(off[0] + off[1]) / 2.0,
+        largest=np.maximum(np.abs(off[2]), np.abs(off[3])),
+    )
 
 
 def not_measured(answer: Any, metric: str) -> str:

@@ -8,15 +8,12 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.evidence.error_map import MeasuredError
 from qmodels.guarded import in_words
 from qmodels.packet_processor.balance import returns
 from qmodels.packet_processor.burstiness import burstiness
-from qmodels.packet_processor.controllers.errors import errors_behind_controllers
 from qmodels.packet_processor.design import Columns, columns
 from qmodels.packet_processor.doubts import doubts
 from qmodels.packet_processor.energy import energy_per_packet
-from qmodels.packet_processor.error_map import ERRORS, measured_errors
 from qmodels.packet_processor.following.waits import PILED_UP
 from qmodels.packet_processor.latency import Latency, latency
 from qmodels.packet_processor.load import OperatingPoint, operate
@@ -87,16 +84,6 @@ def solve_packet_processor(spec: PacketProcessor) -> Answer:
             lambda other: solve_packet_processor(other).metrics[name],
         )
 
-    @cache
-    def errors() -> dict[str, MeasuredError]:
-        alone = not c.full_shape
-        load, wide, step = (each[0] if alone else each for each in (point.load, bursts.dispersion, c.step))
-        if c.memory is None:
-            found = measured_errors(load=load, dispersion=wide, step=step)
-        else:
-            found = errors_behind_controllers(load, closed=c.closed_pages)
-        return found if alone else {name: error.mapped(shown) for name, error in found.items()}
-
     return Answer(
         model="packet processor, analytic",
         spec=spec,
@@ -109,7 +96,6 @@ def solve_packet_processor(spec: PacketProcessor) -> Answer:
         details={"resources": {} if c.full_shape else _resources(c, point)},
         validated=shown(~np.any([np.zeros_like(stable), *doubted.values()], axis=0)),
         doubts={words: shown(mask) for words, mask in doubted.items()},
-        error=Later(ERRORS.metrics, lambda name: errors()[name]),
     )
 
 

@@ -9,7 +9,7 @@ from qmodels.packet_processor.balance import Balance
 from qmodels.packet_processor.burstiness import Burstiness
 from qmodels.packet_processor.controllers.errors import behind_controllers
 from qmodels.packet_processor.design import Columns
-from qmodels.packet_processor.error_map import ERRORS, wrong_directions
+from qmodels.packet_processor.error_map import wrong_directions
 from qmodels.packet_processor.following.recording import rotation_of
 from qmodels.packet_processor.following.stream import overloaded
 from qmodels.systems.traffic.arrivals import Recorded
@@ -24,6 +24,8 @@ BEYOND = (
 )
 """Largest errors against whole rotations: Bellcore (40,000 packets), a capture of 10,507, two generated ones
 of 10,000 (rates that switch; a busy stretch), 25 and 40 Gb/s, 26 points of up to six designs each."""
+MOST_DISPERSED = 8.0
+"""Dispersion of the arrivals over that of Poisson packets with which the model was made."""
 VALIDATED_OUTLASTING = 1.5
 """Growth of the dispersion beyond the hold that a recorded stream of independent packets shows by chance."""
 
@@ -37,7 +39,6 @@ def doubts(c: Columns, point: Balance, bursts: Burstiness) -> dict[str, npt.NDAr
     router = c.spec.noc.router
     few = router.virtual_channels < 2 or router.buffer_flits < 8
     credits = router.credit_cycles + 2 * max(c.spec.noc.topology.link_delays, default=0)
-    most = ERRORS.reach("dispersion")
     largest = np.max(bursts.dispersion, initial=0.0)
     beyond = BEYOND if isinstance(c.spec.workload.arrivals, Recorded) and c.memory is None else ""
     memory = _of_banks(c, point) if c.memory is None else behind_controllers(c, load, bursts.dispersion)
@@ -59,10 +60,10 @@ def doubts(c: Columns, point: Balance, bursts: Burstiness) -> dict[str, npt.NDAr
         ),
         (
             f"bursts beyond those measured: arrivals {largest:.3g} times as dispersed as Poisson, "
-            f"measured to {most:.3g}{beyond}"
+            f"measured to {MOST_DISPERSED:.3g}{beyond}"
             if np.isfinite(largest)
             else "a recorded trace with too few packets to tell how dispersed it is"
-        ): bursts.dispersion > most,
+        ): bursts.dispersion > MOST_DISPERSED,
         "bursts that outlast the hold, so that they come back as bursts of reads": (
             bursts.outlasting > VALIDATED_OUTLASTING
         ),

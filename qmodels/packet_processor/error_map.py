@@ -1,20 +1,18 @@
-"""The measured error of the model, and whether it orders the choices as the simulation does.
+"""Whether the model orders the choices as the simulation does.
 
-Both maps are data, made by ``python -m cases.joint_errors.accuracy``.
+The map is data, made by ``python -m cases.joint_errors.directions``.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
-from qmodels.evidence.error_map import ErrorMap, MeasuredError
+from qmodels.evidence.error_map import ErrorMap
 
-ERRORS = ErrorMap(Path(__file__).with_name("error_map.csv"))
 DIRECTIONS = ErrorMap(Path(__file__).with_name("direction_map.csv"))
 """Pairs of designs one decision apart; its regions are the decisions, and `ANY` of them."""
 
@@ -31,23 +29,7 @@ RANKED = (
     "saturation_data_rate",
 )
 """What designs are chosen by: a wrong direction in one of these takes an answer's validation away. That of
-the read conflicts is measured as well and stands in `MeasuredError.order`."""
-
-
-def measured_errors(
-    *, load: FloatArray, dispersion: FloatArray, step: FloatArray
-) -> dict[str, MeasuredError]:
-    """Return the errors measured on designs like these, by metric.
-
-    ``load``, ``dispersion``, ``step``: load of the fullest resource, dispersion of the arrivals and
-    interleaving step of each design.
-    """
-    found = ERRORS.at(load=np.where(load < 1.0, load, np.inf), dispersion=dispersion)
-    ordered = DIRECTIONS.at(region=ANY, load=load, step=step)
-    return {
-        metric: replace(error, order=ordered[metric].order) if metric in ordered else error
-        for metric, error in found.items()
-    }
+the read conflicts is measured as well."""
 
 
 def wrong_directions(*, load: FloatArray, step: FloatArray) -> dict[str, npt.NDArray[np.bool_]]:

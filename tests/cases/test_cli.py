@@ -79,7 +79,9 @@ def test_solve_states_the_error_that_applies_in_every_format(run, load):
         unit = "%" if is_relative(name) else "points"
         assert (rows[name]["error_unit"], answer["error_units"][name]) == (unit, unit)
         assert float(rows[name]["error"]) == pytest.approx(errors[name])
-        assert line.endswith(f"error {result.error[name]}") and f" {unit}, bias " in line
+        low, high = result.interval(name)
+        assert (float(rows[name]["low"]), float(rows[name]["high"])) == pytest.approx((low, high))
+        assert line.endswith(f"simulated {low:.3g} to {high:.3g} (90 %)" if low < high else "simulated alike")
     assert ("outside the range in which the error was measured" in text) is not LOADS[load]
 
 

@@ -10,8 +10,17 @@ import numpy as np
 import pytest
 
 from cases.joint_errors import directions
-from cases.joint_errors.accuracy import COMMAND
-from cases.joint_errors.directions import AXES, LOADS, OBJECTIVES, STEPS, bases, judged, markdown, summary
+from cases.joint_errors.directions import (
+    AXES,
+    COMMAND,
+    LOADS,
+    OBJECTIVES,
+    STEPS,
+    bases,
+    judged,
+    markdown,
+    summary,
+)
 from cases.tables import as_columns, load_table
 from qmodels.evidence.error_map import ErrorMap
 from qmodels.packet_processor.error_map import ANY, DIRECTIONS
@@ -123,5 +132,5 @@ def one_base() -> Any:
 def test_the_command_is_named_where_the_maps_are_read() -> None:
     import qmodels.packet_processor.error_map as module
 
-    assert "python -m cases.joint_errors.accuracy" in (module.__doc__ or "")
+    assert "python -m cases.joint_errors.directions" in (module.__doc__ or "")
     assert Path(directions.FILE).exists()

@@ -1,36 +1,23 @@
-"""The measured error of the model with a memory behind controllers, and where it says nothing.
-
-The map is data, made by ``python -m cases.joint_errors.controllers``.
-"""
+"""Where the model with a memory behind controllers says nothing."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
-from qmodels.evidence.error_map import ErrorMap, MeasuredError
 from qmodels.packet_processor.design import Columns
 from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.systems.memory.dram_presets import PRESETS
 
-ERRORS = ErrorMap(Path(__file__).with_name("error_map.csv"))
-PAGES = ("open pages behind controllers", "closed pages behind controllers")
-"""The regions of the map."""
 DEVICES = ("DDR4-3200", "DDR5-6400")
 """Presets with whose timings it was measured."""
 TRIALS_LOAD = 0.55
 """Load from which trials, which the followed sample does without, save so many conflicts that it shows."""
 EVEN = 1.2
 """Dispersion of the arrivals over that of Poisson packets up to which it was measured."""
-
-
-def errors_behind_controllers(load: FloatArray, *, closed: bool) -> dict[str, MeasuredError]:
-    """Return the errors measured on designs of such a load, by metric."""
-    return ERRORS.at(region=PAGES[closed], load=np.where(load < 1.0, load, np.inf))
 
 
 def behind_controllers(

@@ -96,6 +96,8 @@ class Answer(Result):
         Returns the figure of `plot` if the kind has one of its own.
     run : mapping of str
         How it was simulated, see `of_runs`; empty of a model. Each is an attribute, too.
+    evidence : callable, optional
+        Returns the interval of a metric of an answer at a level, see `interval`; None of one from a file.
     """
 
     spec: Any
@@ -114,6 +116,7 @@ class Answer(Result):
     quantile: Any = field(default_factory=lambda: _no_quantile)
     picture: Any = None
     run: Mapping[str, Any] = field(default_factory=dict)
+    evidence: Any = None
 
     def __post_init__(self) -> None:
         late = {name: value for name, value in vars(self).items() if isinstance(value, Deferred)}
@@ -200,6 +203,36 @@ class Answer(Result):
         loads = self.traffic_intensity or self.utilization
         values = np.broadcast_arrays(*(getattr(load, "best", load) for load in loads.values()))
         return np.max(values, axis=0)[()] if loads else 0.0
+
+    def interval(self, metric: str, level: float = 0.9) -> tuple[Any, Any]:
+        """Return the interval of a metric: of a model what simulations of systems like this show.
+
+        Parameters
+        ----------
+        metric : str
+            One of ``metrics``.
+        level : {0.5, 0.8, 0.9, 0.95}
+            Probability that the interval holds the simulated value of a system drawn alike; of a simulation
+            its own confidence, whatever is given.
+
+        Returns
+        -------
+        low, high : float or array
+            In the unit of the metric. NaN where no system like this was simulated; both the value where the
+            model is exact.
+
+        Raises
+        ------
+        ValueError
+            If the level is none of these, or the answer was read from a file.
+        """
+        value = self[metric]
+        if hasattr(value, "best"):
+            return value.low, value.high
+        if self.evidence is None:
+            raise ValueError("interval needs an answer of qmodels.solve, got one from a file: solve its spec")
+        low, high = self.evidence(self, metric, level)
+        return low, high
 
     def plot(self) -> Any:
         """Return a matplotlib figure: the kind's own, else the main metric of a sweep or where time goes."""

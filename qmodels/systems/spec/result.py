@@ -162,8 +162,9 @@ class Result:
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per point and metric: where it is, metric, unit, value, and what is known of it.
 
-        A simulated value has ``low``, ``high`` and ``interval_valid``, a model's one the measured
-        ``error`` (mean size) and its signed mean ``bias``, in ``error_unit``, where they are known.
+        A simulated value has ``low``, ``high`` and ``interval_valid``, a model's one ``low`` and ``high`` of
+        what 90 % of simulations of such systems show, and the measured ``error`` (mean size) and its signed
+        mean ``bias``, in ``error_unit``, where they are known.
         """
         shape = self.shape
         places = {name: np.broadcast_to(values, shape) for name, values in self.swept().items()}
@@ -183,6 +184,8 @@ class Result:
             found = {"value": value.best, "low": value.low, "high": value.high}
             return {**found, "interval_valid": value.valid}
         number = {"value": _at(value, index)}
+        if (ends := self._interval(name)) is not None:
+            number |= {end: _at(one, index) for end, one in zip(("low", "high"), ends, strict=True)}
         error = self.error.get(name)
         if error is None:
             return number
@@ -192,6 +195,13 @@ class Result:
             "bias": _at(error.bias, index),
             "error_unit": error.unit,
         }
+
+    def _interval(self, name: str) -> tuple[Any, Any] | None:
+        """Return the 90 % interval of a metric of a model, None where there is none."""
+        if getattr(self, "evidence", None) is None:
+            return None
+        low, high = self.evidence(self, name, 0.9)
+        return (low, high) if np.any(np.isfinite(high)) else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return every metric by name, and whether it is ``stable``."""
@@ -223,6 +233,9 @@ class Result:
             text, beside = _text(value), ""
             if hasattr(value, "best"):
                 beside = f"[{value.low:.5g}, {value.high:.5g}]" + ("" if value.valid else " ?")
+            elif not self.shape and self.stable and (ends := self._interval(name)) is not None:
+                low, high = ends
+                beside = f"simulated {low:.3g} to {high:.3g} (90 %)" if low < high else "simulated alike"
             elif name in self.error and not self.shape and self.stable and self.error[name].known:
                 beside = f"error {self.error[name]}"
             yield name, text, "" if unit == "1" else unit, beside

@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose
 from qmodels import queues
 from qmodels.composed import solve_system
 from qmodels.composed.couplings.closed_mva import AtRegion, Region
-from qmodels.composed.errors import ERRORS, LOADS
 from qmodels.composed.fixed_point.pool_subnetworks import scattered
 from qmodels.composed.parts.dram import respond_dram
 from qmodels.composed.streams import Stream
@@ -254,14 +253,6 @@ def test_blocks_are_tried_until_one_is_on_an_idle_bank():
         busy + 2 * busy**2
     )  # the first costs two accesses, as the next to follow is read: see `free_list`
     assert more["visit_latency[lists]"] - few["visit_latency[lists]"] < 3 * rejected / 9.0
-
-
-def test_regions_of_the_error_map_adjoin_and_have_rows():
-    """Loads from nothing on, each region from where the one before ends."""
-    ends = [0.0, *(high for _, high in LOADS)]
-    assert [low for low, _ in LOADS] == ends[:-1]
-    rows = {float(row["load_to"]) for row in ERRORS.rows if row["region"] == "open, stations"}
-    assert rows == set(ends[1:])
 
 
 @pytest.mark.parametrize("scv", [0.25, 1.0, 4.0])

@@ -35,7 +35,7 @@ def test_an_open_product_form_is_jackson():
     )
     assert_allclose(answer.latency, visits @ alone.mean_response_time, rtol=1e-9)
     assert_allclose(answer["visit_latency[disk]"], alone.mean_response_time[1], rtol=1e-9)
-    assert answer.stable and "exact" in answer.model and set(answer.error) == {"latency_p99"}
+    assert answer.stable and "exact" in answer.model
 
 
 @pytest.mark.parametrize("population", [1, 3, 20])

@@ -5,13 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cases.joint_errors.accuracy import FILE, design
-from cases.tables import load_table
-from qmodels import solve, traffic
+from qmodels import traffic
 from qmodels.packet_processor.trials.density import Density, density, held, near
 from qmodels.systems.traffic.workload import Workload
-
-WRITES = "write_conflict_probability"
 
 
 def dense(found: Density, time: np.ndarray, cut: float | None = None) -> np.ndarray:
@@ -47,24 +43,3 @@ def test_a_sweep_of_bursts_has_the_density_of_each() -> None:
     assert both.law.tolist() == [0, 1]
     for table, alone in zip(both.tables, one, strict=True):
         np.testing.assert_array_equal(table, alone.tables[0])
-
-
-@pytest.fixture(scope="module")
-def kept() -> dict[str, np.ndarray]:
-    """Kept designs of all link widths beside what the model says today, at the rates that were simulated."""
-    table = load_table(FILE)
-    used = (table["metric"] == WRITES) & (table["load"] >= 0.1) & (table["load"] <= 0.8)
-    used &= (table["arrivals"] != "poisson") | (table["load"] >= 0.3)
-    rows = {name: column[used] for name, column in table.items()}
-    designs = [design({name: column[k] for name, column in rows.items()}) for k in range(used.sum())]
-    model = np.array([float(solve(spec).metrics[WRITES]) for spec in designs])
-    return {"poisson": rows["arrivals"] == "poisson", "error": model / rows["simulated"] - 1.0}
-
-
-def test_write_conflicts_hold_on_designs_that_were_not_fitted(kept: dict[str, np.ndarray]) -> None:
-    """Loads of 30 to 80 %; the plane that was fitted has one link width and no bursts."""
-    error = kept["error"][kept["poisson"]]
-    assert error.size >= 24 and np.abs(error).mean() < 0.12 and abs(np.median(error)) < 0.06
-    error = kept["error"][~kept["poisson"]]
-    # Counted as often as on average, packets in bursts gave 25 %, 20 % too low.
-    assert error.size >= 30 and np.abs(error).mean() < 0.17 and abs(np.median(error)) < 0.10

@@ -1,14 +1,12 @@
-"""Systems drawn at random: parts, programs over them, and as many jobs as a given load needs."""
+"""Systems drawn at random: parts, and programs over them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from qmodels.composed import solve_system
 from qmodels.composed.errors import MEMORIES
 from qmodels.systems.cache.spec import CacheLevel, CacheSystem
 from qmodels.systems.composed.flow import Flow
@@ -41,7 +39,6 @@ from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
 from qmodels.systems.traffic.popularity import Zipf
 
-LOADS = (0.3, 0.5, 0.7, 0.85)
 SOURCES = ("open", "closed", "window")
 SORTS = ("stations", "hardware")
 """Stations and pools alone, or with a memory, in half of them behind a network."""
@@ -52,8 +49,6 @@ WIDE = ("two flows", "cache", "free list")
 SCALE = 0.3
 """Of the services of stations beside a memory, so that it has something to do."""
 NODES = 9
-MOST_JOBS = 256
-"""Of a closed flow."""
 OTHERS: dict[str, dict[str, Any]] = {"open": {"rate": 1e-3}, "closed": {"population": 2}}
 """What the jobs of a second flow are, where they are not those of the first."""
 
@@ -192,72 +187,3 @@ def _flow(drawing: Drawing, source: str, program: tuple[Any, ...], at: tuple[int
         return Flow(program=program, population=1, think=think, at=at)
     window = int(drawing.rng.integers(3, 24)) if source == "window" else None
     return Flow(program=program, arrivals=drawing.arrivals(), rate=1e-6, window=window, at=at)
-
-
-def at_load(system: System, load: float) -> System:
-    """Return a system whose fullest resource is so loaded, by the model; at least so by a closed flow."""
-    if system.flows[0].closed:
-        return with_jobs(system, _population(system, load))
-    alike = with_jobs(system, jobs_of(system))
-    factor = float(solve_system(alike).metrics["saturation_factor"])
-    return with_jobs(system, jobs_of(system) * factor * load)
-
-
-def jobs_of(system: System) -> float:
-    """Return what `with_jobs` sets: jobs of a closed flow, rate of an open one. [1 or 1/ns]."""
-    flow = system.flows[0]
-    return float(flow.population if flow.closed else flow.rate)
-
-
-def with_jobs(system: System, jobs: float) -> System:
-    """Return a system whose first flow, and others that are open like it, have so many jobs."""
-    if system.flows[0].closed:
-        return replace(system, flows=(replace(system.flows[0], population=round(jobs)),))
-    flows = (flow if flow.closed else replace(flow, rate=jobs) for flow in system.flows)
-    return replace(system, flows=tuple(flows))
-
-
-def _population(system: System, load: float) -> int:
-    """Return the smallest number of jobs that bring a load, the most if none does."""
-
-    def enough(population: int) -> bool:
-        return float(solve_system(with_jobs(system, population)).bottleneck_load) >= load
-
-    low, high = 0, 1
-    while high < MOST_JOBS and not enough(high):
-        low, high = high, 2 * high
-    while high - low > max(1, low // 8):
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
-
-
-@dataclass(frozen=True, kw_only=True)
-class Lot:
-    """Systems that are drawn together."""
-
-    name: str  # what was done with them
-    # seed, count: of the draws.
-    seed: int
-    count: int
-    sorts: tuple[str, ...] = SORTS  # what they are of, in turn
-    loads_first: bool = False  # whether loads change before sorts
-
-    def drawn(self) -> Iterator[tuple[dict[str, Any], System]]:
-        """Yield each system, without a load, with what it is; sources, sorts and loads in turn."""
-        for number in range(self.count):
-            source, sort = SOURCES[number % 3], self.sorts[number // 3 % len(self.sorts)]
-            load = LOADS[number // (3 * len(self.sorts)) % len(LOADS)]
-            if self.loads_first:
-                sort, load = self.sorts[number // len(LOADS) % len(self.sorts)], LOADS[number % len(LOADS)]
-            what = {"lot": self.name, "number": number, "source": source, "sort": sort, "load": load}
-            yield what, draw(self.seed * 10_000 + number, source, sort)
-
-
-LOTS = (
-    Lot(name="looked at", seed=2, count=60),
-    Lot(name="developed", seed=40, count=24),
-    Lot(name="held out", seed=41, count=24),
-    Lot(name="wide", seed=42, count=12, sorts=WIDE, loads_first=True),
-)
-"""The model was mended while the first two were looked at; its errors on the others were only measured."""

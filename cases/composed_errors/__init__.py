@@ -1,1 +1,0 @@
-"""The measured error of the model of systems of parts, on systems drawn at random."""
