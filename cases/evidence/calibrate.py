@@ -7,17 +7,19 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cases.evidence.record import Record, spec_of
-from cases.tables import text_table
+from cases.tables import markdown_table, text_table, with_table
 from qmodels.checks import FloatArray
 from qmodels.evidence.features import Features
 from qmodels.evidence.intervals import FILE, LEVELS, columns, offset_of, stem_of
 from qmodels.systems.spec.whole import whole
 
+GUIDE = Path(__file__).parents[2] / ".github" / "docs" / "reference" / "accuracy.md"
 FEWEST = 39
 """Values of a metric: the least with which an interval of 95 % has ends."""
 COMMON = 12
@@ -210,7 +212,8 @@ def _bursts(dispersion: float) -> str:
 def report(records: list[Record], tested: list[Record] | None = None) -> str:
     """Write the table of intervals from all records; return how intervals from one half cover the other.
 
-    Where there are ``tested``, records of another seed, those of all cover these instead.
+    Where there are ``tested``, records of another seed, those of all cover these instead. The guide's table
+    (`GUIDE`) is brought up to date.
     """
     found = residuals(records)
     halves = [[one for one in found if one.number // FOLDS % 2 == half] for half in (0, 1)]
@@ -221,5 +224,8 @@ def report(records: list[Record], tested: list[Record] | None = None) -> str:
     with whole(FILE) as part:
         lines = (f"{json.dumps(kind)}: {json.dumps(one)}" for kind, one in sorted(table.items()))
         part.write_text("{" + ",\n".join(lines) + "}\n", encoding="utf-8")
-    heads = ["kind", "metric", "stratum", "values", "covered", "half-width", "error"]
-    return text_table(heads, rows)
+    mine = [[kind, f"`{metric}`", *cells] for kind, metric, stratum, *cells in rows if stratum == "all"]
+    guide = GUIDE.read_text(encoding="utf-8")
+    heads = ["kind", "metric", "values", "covered", "half-width", "error"]
+    GUIDE.write_text(with_table(guide, markdown_table(heads, mine)), encoding="utf-8")
+    return text_table([*heads[:2], "stratum", *heads[2:]], rows)

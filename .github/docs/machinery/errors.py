@@ -10,8 +10,6 @@ import qmodels
 from qmodels.evidence.error_map import ErrorMap
 
 MAPS = {
-    "Packet processors": "packet_processor/error_map.csv",
-    "Packet processors with DRAM controllers": "packet_processor/controllers/error_map.csv",
     "Networks-on-chip: latency against BookSim2": "noc/latency_error_map.csv",
     "Networks-on-chip: all metrics": "noc/metric_error_map.csv",
     "Message programs": "noc/message_error_map.csv",
@@ -23,7 +21,6 @@ MAPS = {
     "Free lists: write conflicts": "allocator/error_map.csv",
     "NUMA machines": "memory/numa/error_map.csv",
     "Work queues": "work_queues/error_map.csv",
-    "Systems of parts": "composed/error_map.csv",
 }
 """Title of each map, and where its file is in `qmodels`."""
 
