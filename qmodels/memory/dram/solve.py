@@ -136,7 +136,7 @@ def solve_dram(spec: DramSystem) -> Answer:
             if name != "refresh"
         },
         bottleneck=limited_by,
-        details={"limits": limits, "channel_share": pattern.channel_share},
+        details={"limits": limits, "channel_share": pattern.channel_share, "laws": laws},
         stable=stable[()],
         validated=(good & stable)[()],
         doubts={UNMEASURED: np.logical_not(measured), INEXACT: measured & np.logical_not(good)},

@@ -228,6 +228,7 @@ DETAILS: dict[str, Detail] = {
     "lower_bounds": Detail("ns", "execution time that no order of the tasks can beat", "bound"),
     "limits": Detail("blocks/cycle", "accesses that each resource of a channel can sustain", "resource"),
     "slice_imbalance": Detail("1", "requests to the busiest slice over those to the mean one"),
+    "laws": Detail("", "of a point by its number: latencies' probabilities, cycles a cell", kept=False),
     "contention_time": Detail("ns", "network time that others cause", "process"),
     "circuit_latency": Detail("ns", "longest that a packet can take, whatever others send", "circuit"),
     "crowding": Detail("1", "most that is asked of a channel at once over what it carries"),
