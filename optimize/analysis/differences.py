@@ -12,7 +12,7 @@ import numpy.typing as npt
 from optimize.analysis.model import Model
 from optimize.search.pareto import FloatArray
 
-STAGES = 0.02, 0.02 / 16, 0.02 / 256
+STAGES = 0.02, 0.02 / 64
 """Largest steps, in sizes of the value, each halved three times; finer ones where an error is too large."""
 
 ENOUGH = 5e-9
@@ -94,7 +94,7 @@ class _Seen:
 
 
 def differentiate(model: Model, point: Mapping[str, float]) -> Slopes:
-    """Differentiate all metrics by all fields of a point, in one to three calls if they may be arrays."""
+    """Differentiate all metrics by all fields of a point, in one or two calls if they may be arrays."""
     seen = _Seen(model, point)
     rows = np.arange(len(point))
     values = seen.stencil(rows, STAGES[0])

@@ -109,12 +109,12 @@ def sensitivity(
     Notes
     -----
     Around the value, designs are evaluated at 2, 1, 0.5 and 0.25 % of it (of 1 where it is 0) to either side;
-    of fields of which that does not give every derivative to nine digits at a 16th and a 256th of these
-    steps: 8 to 24 designs a field in one to three calls. ``scipy.differentiate`` makes central derivatives
-    of order 6 and one-sided ones of order 4 of them [1]_. Designs that the spec refuses, or whose metric is
-    not finite, are left out. Where the slopes to either side disagree by ten times their errors, the metric
-    has a kink, as a maximum of two has where both are equal; where the metric itself tends to another value,
-    it has a step. A kink nearer than 1e-5 of the value passes for one at it.
+    of fields of which that does not give every derivative to nine digits at a 64th of these steps as well:
+    8 or 16 designs a field in one or two calls. ``scipy.differentiate`` makes central derivatives of order 6
+    and one-sided ones of order 4 of them [1]_. Designs that the spec refuses, or whose metric is not finite,
+    are left out. Where the slopes to either side disagree by ten times their errors, the metric has a kink,
+    as a maximum of two has where both are equal; where the metric itself tends to another value, it has a
+    step. A kink nearer than 4e-5 of the value passes for one at it.
 
     References
     ----------
