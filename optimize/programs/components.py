@@ -88,7 +88,16 @@ def tabulate(
 
 
 def chosen_spec(space: Space, chosen: Mapping[str, int]) -> Any:
-    """Return the spec of a choice, the row of every field as in `Choice.chosen`; others keep their values."""
+    """Return the spec of a choice, the row of every field as in `Choice.chosen`; others keep their values.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Chip:
+    ...     channels: int = 1
+    ...     width: int = 8
+    >>> chosen_spec(Space(Chip(), channels=[1, 2, 4], width=[8, 16]), {"channels": 2})
+    Chip(channels=4, width=8)
+    """
     return replace_paths(
         space.base, {space.paths[name]: space.choices[name][row] for name, row in chosen.items()}
     )
