@@ -19,7 +19,18 @@ from qmodels.evidence.features import Features
 from qmodels.evidence.intervals import FILE, LEVELS, columns, offset_of, stem_of
 from qmodels.systems.spec.whole import whole
 
-GUIDE = Path(__file__).parents[2] / ".github" / "docs" / "reference" / "accuracy.md"
+ROOT = Path(__file__).parents[2]
+GUIDE, README = ROOT / ".github" / "docs" / "reference" / "accuracy.md", ROOT / "README.md"
+MAIN = {
+    "packet-processor": "packet_latency",
+    "noc": "packet_latency",
+    "dram": "read_latency",
+    "system": "latency",
+    "llc-processor": "response_latency",
+    "queueing-network": "system_response_time",
+    "data-queueing": "write_conflict_probability",
+}
+"""The metric of each kind that the README shows."""
 FEWEST = 39
 """Values of a metric: the least with which an interval of 95 % has ends."""
 COMMON = 12
@@ -212,8 +223,8 @@ def _bursts(dispersion: float) -> str:
 def report(records: list[Record], tested: list[Record] | None = None) -> str:
     """Write the table of intervals from all records; return how intervals from one half cover the other.
 
-    Where there are ``tested``, records of another seed, those of all cover these instead. The guide's table
-    (`GUIDE`) is brought up to date.
+    Where there are ``tested``, records of another seed, those of all cover these instead. The tables of the
+    guide and of the README are brought up to date.
     """
     found = residuals(records)
     halves = [[one for one in found if one.number // FOLDS % 2 == half] for half in (0, 1)]
@@ -224,8 +235,10 @@ def report(records: list[Record], tested: list[Record] | None = None) -> str:
     with whole(FILE) as part:
         lines = (f"{json.dumps(kind)}: {json.dumps(one)}" for kind, one in sorted(table.items()))
         part.write_text("{" + ",\n".join(lines) + "}\n", encoding="utf-8")
-    mine = [[kind, f"`{metric}`", *cells] for kind, metric, stratum, *cells in rows if stratum == "all"]
-    guide = GUIDE.read_text(encoding="utf-8")
     heads = ["kind", "metric", "values", "covered", "half-width", "error"]
-    GUIDE.write_text(with_table(guide, markdown_table(heads, mine)), encoding="utf-8")
+    whole_table = [[kind, metric, *cells] for kind, metric, stratum, *cells in rows if stratum == "all"]
+    main_rows = [row for row in whole_table if MAIN.get(row[0]) == row[1]]
+    for path, mine in ((GUIDE, whole_table), (README, main_rows)):
+        shown = markdown_table(heads, [[kind, f"`{metric}`", *cells] for kind, metric, *cells in mine])
+        path.write_text(with_table(path.read_text(encoding="utf-8"), shown), encoding="utf-8")
     return text_table([*heads[:2], "stratum", *heads[2:]], rows)
