@@ -43,7 +43,7 @@ def _common(
 
 def case_names(incomplete: str) -> list[str]:
     """Complete the name of a published case, and those of its systems behind a slash."""
-    from cases.published.cases import CASES
+    from cases.published import CASES
     from cases.published.changing import designs_of
 
     case, slash, _ = incomplete.partition("/")

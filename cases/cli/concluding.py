@@ -8,7 +8,7 @@ import typer
 
 from cases.cli.app import Json, Plot, Settings, app, case_names
 from cases.cli.console import Forms, Output
-from cases.published.cases import CASES
+from cases.published import CASES
 
 
 @app.command()
@@ -31,10 +31,9 @@ def conclusions(
     are of other systems. With --set the systems of one paper are others than it has: its models alone answer.
     """
     from cases.cli.inputs import named_value
-    from cases.published.conclusions.checks import changed, found_of
-    from cases.published.conclusions.papers import conclusions_of
-    from cases.published.conclusions.plots import figure
-    from cases.published.conclusions.words import data, text
+    from cases.published.conclusions import changed, conclusions_of, found_of
+    from cases.published.plots import conclusions_figure
+    from cases.published.words import data, text
 
     output = Output(as_json, False, plot)
     if plot is not None and case is None:
@@ -57,6 +56,6 @@ def conclusions(
             text=lambda: note + text(findings) + last,
             data=lambda: data(findings) | ({"set": settings, "left_out": left} if settings else {}),
         ),
-        lambda: figure(wanted[0], findings[wanted[0]]),
+        lambda: conclusions_figure(wanted[0], findings[wanted[0]]),
     )
     return 0

@@ -77,7 +77,7 @@ def read_specs(
 
 def source_of(spec: Path) -> Path | str:
     """Return the file that a path names, or the text of a published system, ``stnoc/table2-...``."""
-    from cases.published.cases import CASES
+    from cases.published import CASES
 
     if spec.parts[:1] and spec.parts[0] in CASES and not spec.suffix == ".toml" and not spec.exists():
         return published_text(spec.as_posix())

@@ -10,7 +10,7 @@ import typer
 
 from cases.cli.app import Json, app, kind_names
 from cases.cli.console import Forms, Output, put
-from cases.published.cases import CASES
+from cases.published import CASES
 
 KindName = Annotated[str, typer.Argument(metavar="KIND", help="A kind; `qmodels describe` lists them.")]
 

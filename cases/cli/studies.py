@@ -28,7 +28,7 @@ from cases.cli.app import (
     require_directory,
 )  # fmt: skip
 from cases.cli.console import Forms, Output, fail, interruptible, progress_bars
-from cases.published.cases import CASES, published_case
+from cases.published import CASES
 from cases.study import PACKETS
 
 
@@ -158,7 +158,8 @@ def reproduce(
         typer.Argument(
             metavar="CASE[/SYSTEM]",
             autocompletion=case_names,
-            help=f"Published case: {', '.join(CASES)}; or systems of it (qmodels describe CASE).",
+            help=f"Published case: {', '.join(CASES)}; systems of it (qmodels describe CASE); or a paper of "
+            "your own, a TOML file.",
         ),
     ],
     spec: Annotated[
@@ -182,12 +183,13 @@ def reproduce(
     With --set, or a file, its systems are solved as published and with what was changed, and simulated so
     with --simulate: qmodels reproduce llc3d/slices --set slices=14
     """
+    from cases.published.paper import paper_of
     from cases.study.run import STORE
     from cases.tables import csv_text
     from validate import CampaignInterrupted
 
     output = Output(as_json, as_csv)
-    if settings or spec is not None or "/" in case:
+    if settings or spec is not None or ("/" in case and not case.endswith(".toml")):
         from cases.cli.inputs import named_value
         from cases.published.changing import changed
 
@@ -196,7 +198,7 @@ def reproduce(
         values = dict(named_value(setting) for setting in settings or ())
         output.show(changed(case, values, other=spec, simulated=simulate_anew))
         return 0
-    chosen = published_case(case)
+    chosen = paper_of(case)
     if out is not None:
         require_directory(out)
     try:

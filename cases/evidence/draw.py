@@ -19,7 +19,7 @@ import numpy as np
 import qmodels as qm
 from cases.evidence.systems import SORTS, SOURCES, WIDE, Drawing
 from cases.evidence.systems import draw as draw_system
-from cases.published.cases import CASES
+from cases.published import CASES
 from cases.published.changing import designs_of
 from cases.study.packet_processor import DATA
 from cases.systems import system_files

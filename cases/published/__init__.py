@@ -1,1 +1,3 @@
-"""Published systems: a folder for each, with specs, numbers in ``data``, and its `Paper` in ``paper.py``."""
+"""Published systems: a file ``data/CASE/paper.toml`` for each, with what it needs of code in ``CASE.py``."""
+
+CASES = ("dqm", "srp", "llc3d", "ocmpi", "stnoc")

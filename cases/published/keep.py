@@ -2,7 +2,8 @@
 
 It takes seconds (ocmpi) to an hour (srp). While it runs, finished replications stand in ``<case>.sqlite`` in
 the working directory, from which the same command resumes if it was killed. With ``--today`` it computes only
-what takes less than a minute, and keeps the rest.
+what takes less than a minute, and keeps the rest. With ``--guide`` it puts the guide's table of published
+numbers beside ours, of all cases as they are kept, in its place.
 """
 
 from __future__ import annotations
@@ -10,16 +11,44 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from cases.published.cases import published_case
-from cases.published.rows import data_folder
+from cases.published import CASES
+from cases.published.numbers import TAGS, data_folder, tag_rows
+from cases.published.paper import published_case
+from cases.tables import markdown_table, with_table
 
-if __name__ == "__main__":
-    quick = "--today" in sys.argv
-    (name,) = (word for word in sys.argv[1:] if word != "--today")
-    unfinished = Path(f"{name}.sqlite")
-    paper = published_case(name)
+GUIDE = Path(__file__).parents[2] / ".github" / "docs" / "papers" / "published.md"
+HEADINGS = ("case", "tag", "numbers (how many): mean (largest) error of the model / simulated")
+
+
+def guide_table() -> str:
+    """Return the guide's table of all cases, in Markdown: a row per case and tag."""
+    lines = []
+    for case in CASES:
+        paper = published_case(case)
+        rows = tag_rows(paper.tags, paper.kept().numbers())
+        for tag in TAGS:
+            texts = [
+                f"{what} ({count}): {model} / {simulated}"
+                for what, count, its, model, simulated, _ in rows
+                if its == tag
+            ]
+            lines += [[f"`{case}`", tag, "; ".join(texts)]] if texts else []
+    return markdown_table(HEADINGS, lines)
+
+
+def keep(name: str, *, quick: bool = False) -> None:
+    """Compute a case, all of it or what is quick, and write what is found."""
+    unfinished, paper = Path(f"{name}.sqlite"), published_case(name)
     found = paper.today() if quick else paper.reproduce(store=unfinished)
     found.write(data_folder(name))
     if not quick:
         unfinished.unlink(missing_ok=True)
     print(found.table())
+
+
+if __name__ == "__main__":
+    if "--guide" in sys.argv:
+        GUIDE.write_text(with_table(GUIDE.read_text(encoding="utf-8"), guide_table()), encoding="utf-8")
+    else:
+        (case,) = (word for word in sys.argv[1:] if word != "--today")
+        keep(case, quick="--today" in sys.argv)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cases.published.conclusions.checks import found_of
-from cases.published.conclusions.papers import PAPERS
-from cases.published.conclusions.words import markdown
+from cases.published import CASES
+from cases.published.conclusions import found_of
+from cases.published.words import markdown
 from cases.tables import read_rows
 from cases.today import papers, pointer_banks
 
@@ -16,7 +16,7 @@ HEAD = """# What the papers conclude, computed
 `qmodels conclusions [CASE]` asks of each published system whether the paper's conclusion holds, by how much,
 what it hangs on, and where it turns (`--plot FILE` draws one paper, `--json` gives all numbers). Positive
 margins hold. Models' margins and flips are computed when asked, in about a minute for all; simulations
-beside them are kept, with the command that makes them (`python -m cases.published.conclusions.checks`, some
+beside them are kept, with the command that makes them (`python -m cases.published.conclusions`, some
 minutes), and left out where a reading has changed since.
 
 "Confirmed" and "contradicted": model and simulation agree. "Depends": they do not, or the simulated interval
@@ -48,7 +48,7 @@ def page() -> str:
     return "\n\n".join(
         [
             HEAD,
-            markdown({case: found_of(case) for case in PAPERS}),
+            markdown({case: found_of(case) for case in CASES}),
             TODAY,
             papers.markdown(read_rows(papers.FILE)),
             *banks(read_rows(pointer_banks.FILE)),

@@ -8,16 +8,14 @@ STNoC, a chip of 64 cores under LLC slices. Keeps ``data/papers.csv``; it takes 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import Any
 
-from cases.published.conclusions.checks import kept, simulated
-from cases.published.conclusions.conclusion import Conclusion, Reading
-from cases.published.conclusions.found import Check
-from cases.published.conclusions.papers import conclusions_of
-from cases.published.rows import write_rows
+from cases.published.conclusions import Check, Conclusion, conclusions_of, kept, simulated
+from cases.published.numbers import write_rows
 from cases.tables import markdown_table, read_rows, text_table
 from qmodels.systems.cache.llc_processor import LlcProcessor
 from qmodels.systems.memory.dram_presets import PRESETS
@@ -102,24 +100,7 @@ def today() -> Iterator[tuple[Today, Conclusion]]:
     for one in [*map(queueing, MEMORIES), *map(interleaving, MEMORIES), slices()]:
         known = {conclusion.name: conclusion for conclusion in conclusions_of(one.case)}
         for name in one.asked:
-            yield one, on(known[name], one.changes)
-
-
-def on(conclusion: Conclusion, changes: Mapping[str, Any]) -> Conclusion:
-    """Return a conclusion of systems whose parts are replaced."""
-
-    def changed(value: float) -> list[Reading]:
-        systems: dict[int, Any] = {}
-        found: list[Reading] = []
-        for one in conclusion.readings(value):
-            if isinstance(one, tuple):
-                spec = systems.setdefault(id(one[0]), replace_fields(one[0], changes))
-                found.append((spec, one[1]))
-            else:
-                found.append(one)
-        return found
-
-    return replace(conclusion, readings=changed)
+            yield one, known[name].on(partial(replace_fields, values=one.changes))
 
 
 def study(*, store: Path | None = None) -> list[dict[str, Any]]:

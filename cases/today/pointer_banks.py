@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cases.published.rows import write_rows
+from cases.published.numbers import write_rows
 from cases.tables import markdown_table, read_rows, text_table
 from cases.today.processor import Design, processor
 from optimize.search.explore import explore

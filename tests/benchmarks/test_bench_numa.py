@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from cases.published.srp.dma_placement import place_dma
-from cases.published.srp.placement import machine_of_work, problem_of
-from cases.published.srp.specs import Costs, blurring
+from cases.published.srp import Costs, blurring
+from cases.published.srp_placement import machine_of_work, place_dma, problem_of
 from qmodels import solve
 from validate.campaigns.experiment import Job
 from validate.numa.experiment import run_replication, system_of

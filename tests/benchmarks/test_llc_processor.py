@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cases.published.llc3d.specs import realistic
+from cases.published.llc3d import realistic
 from qmodels.llc.processor_hits import _lines
 from qmodels.llc.solve_processor import solve_llc_processor
 from qmodels.systems.cache.llc_processor import ARCHITECTURES, LlcProcessor

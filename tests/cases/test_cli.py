@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cases.cli.main import app
-from cases.published.cases import CASES
+from cases.published import CASES
 from cases.study.packet_processor import default_processor
 from qmodels import solve
 from qmodels.systems.packets.packet_processor import PacketProcessor

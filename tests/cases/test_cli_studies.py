@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from cases.published.cases import CASES
-from cases.published.dqm.paper import PAPER
+from cases.published import CASES
+from cases.published.paper import PAPERS, published_case
 from cases.study.analysis import DIGITS
 
 BRIEF = ["--packets", "1000", "--replications", "2", "--budget", "2s"]
@@ -150,14 +150,14 @@ def test_reproduce_writes_its_files(run, tmp_path):
 
 
 class MadeUp:
-    """A case that notes how it is asked; the real one on a trace is tested in test_dqm.py."""
+    """A case that notes how it is asked; the real one on a trace is tested in test_published.py."""
 
     def __init__(self):
         self.asked = []
 
     def reproduce(self, trace, *, store):
         self.asked.append((trace, store))
-        return PAPER.kept()
+        return published_case("dqm").kept()
 
 
 @pytest.mark.parametrize(
@@ -171,11 +171,9 @@ class MadeUp:
 )
 def test_another_case_is_one_line_and_is_computed_when_asked(run, monkeypatch, arguments, asked):
     case = MadeUp()
-    case.today = PAPER.kept
-    case.PAPER = case
-    monkeypatch.setitem(sys.modules, "made_up", case)
-    monkeypatch.setitem(CASES, "made-up", "made_up")
-    code, out, err = run("reproduce", "made-up", *arguments)
+    case.today = published_case("dqm").kept
+    monkeypatch.setitem(PAPERS, "srp", case)
+    code, out, err = run("reproduce", "srp", *arguments)
     assert (code, err) == (0, "") and "Table 1" in out
     assert case.asked == asked
     assert f"case must be one of {', '.join(CASES)}, got 'x'" in run("reproduce", "x")[2]

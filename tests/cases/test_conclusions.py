@@ -10,13 +10,28 @@ import numpy as np
 import pytest
 
 from cases.cli.main import main
-from cases.published.conclusions import checks
-from cases.published.conclusions.checks import found_of, kept, key, points, simulated
-from cases.published.conclusions.conclusion import Conclusion, Parameter, read
-from cases.published.conclusions.found import CONFIRMED, CONTRADICTED, DEPENDS, Check, Found, find, flip_of
-from cases.published.conclusions.papers import PAPERS, conclusions_of
-from cases.published.conclusions.words import data, flip_text, markdown, text
-from cases.published.tags import tags
+from cases.published import CASES as PAPERS
+from cases.published import conclusions as checks
+from cases.published.conclusions import (
+    CONFIRMED,
+    CONTRADICTED,
+    DEPENDS,
+    Check,
+    Conclusion,
+    Found,
+    Parameter,
+    conclusions_of,
+    find,
+    flip_of,
+    found_of,
+    kept,
+    key,
+    points,
+    read,
+    simulated,
+)
+from cases.published.paper import published_case
+from cases.published.words import data, flip_text, markdown, text
 from qmodels.systems.cache.llc_processor import LlcProcessor
 
 GUIDE = Path(__file__).parents[2] / ".github" / "docs" / "papers" / "conclusions.md"
@@ -170,9 +185,9 @@ def test_conclusions_are_whole_and_their_simulations_are_of_today(case):
     assert 5 <= len(mine) <= 10
     assert len({one.name for one in mine}) == len(mine)
     for one in mine:
-        assert not one.group or one.group in tags(case)
+        assert not one.group or one.group in published_case(case).tags
         found, stale = kept(case, one)
-        assert not stale, f"{one.name}: python -m cases.published.conclusions.checks {case}"
+        assert not stale, f"{one.name}: python -m cases.published.conclusions {case}"
         assert one.parameter.value in [check.value for check in found]
         assert len(found) >= 2
 

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from cases.published import changing
-from cases.published.cases import CASES, published_case
+from cases.published import CASES, changing
 from cases.published.changing import changed, designs_of
-from cases.published.conclusions.papers import conclusions_of
+from cases.published.conclusions import conclusions_of
+from cases.published.paper import published_case
 from qmodels.systems.spec.text.toml import spec_from_toml
 
 NUMBERS = {

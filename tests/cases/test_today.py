@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.published.conclusions.checks import simulated
-from cases.published.conclusions.conclusion import Conclusion, Parameter
+from cases.published.conclusions import Conclusion, Parameter, simulated
 from cases.tables import read_rows
 from cases.today import guide, papers, pointer_banks
 from cases.today.papers import on, queueing, today

@@ -1,4 +1,4 @@
-"""The measured error of the NUMA model by kind of machine (``cases.published.srp.accuracy``)."""
+"""The measured error of the NUMA model by kind of machine (``cases.published.measurement srp``)."""
 
 from __future__ import annotations
 

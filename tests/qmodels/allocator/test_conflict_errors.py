@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from cases.published.dqm.errors import BASE, MEASUREMENT
+from cases.published.measurement import MEASUREMENTS
+from cases.published.measurement import SMALL as BASE
 from qmodels import solve
 from qmodels.allocator.conflict_errors import BAR, ERRORS, conflict_errors, is_validated
 from qmodels.evidence.error_map import ErrorMap
@@ -15,6 +16,8 @@ from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.traffic.arrivals import OnOff
 from qmodels.systems.traffic.sizes import fixed
 from validate import simulate
+
+MEASUREMENT = MEASUREMENTS["dqm"]
 
 
 def with_trials(spec: DataQueueing, trials: int) -> DataQueueing:

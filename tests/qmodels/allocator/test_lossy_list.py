@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from cases.published.dqm.lossy_errors import MEASUREMENT
-from cases.published.dqm.specs import case_spec
+from cases.published.dqm import case_spec
+from cases.published.measurement import MEASUREMENTS
 from qmodels import solve
 from qmodels.allocator.conflict_errors import BAR, LOSSY_ERRORS
 from qmodels.allocator.lists.lossy_list import lossy_list
@@ -20,6 +20,8 @@ from qmodels.evidence.error_map import ErrorMap
 from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.spec.fields import replace_fields
 from validate import simulate
+
+MEASUREMENT = MEASUREMENTS["lossy"]
 
 SIZES = {"segments": (1, 10, 24), "offered": (7 / 12, 4 / 12, 1 / 12)}
 checks = settings(derandomize=True, deadline=None, max_examples=25)

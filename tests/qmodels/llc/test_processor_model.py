@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
-from cases.published.llc3d.errors import MEASUREMENT
+from cases.published.measurement import MEASUREMENTS
 from qmodels.evidence.error_map import ErrorMap
 from qmodels.llc.processor_channels import channels_with_both_busy
 from qmodels.llc.processor_core import Stages, conditional_rates
@@ -24,6 +24,8 @@ from qmodels.markov.chains.ctmc import CTMC
 from qmodels.queues.markovian.mmck import mmck
 from qmodels.systems.cache.llc_processor import ARCHITECTURES, LlcProcessor
 from qmodels.systems.traffic.popularity import Zipf
+
+MEASUREMENT = MEASUREMENTS["llc3d"]
 
 FEW = settings(max_examples=25, deadline=None, derandomize=True)
 NONE = HitRatios(l1=0.0, l2=0.0, llc=0.0, slice_shares=np.ones((1, 1)))

@@ -207,11 +207,11 @@ def test_the_ring_is_a_closed_random_walk():
 
 def test_validated_is_the_range_of_the_sweep():
     """And so no further than what was compared: 113 points, their largest error stated."""
+    from cases.published.measurement import MEASUREMENTS, growing_specs
     from cases.published.measurement import error as error_of
-    from cases.published.srp.growing_sweep import MEASUREMENT, sweep_specs
 
-    errors = [error_of(row) for row in MEASUREMENT.kept()]
-    specs = sweep_specs()
+    errors = [error_of(row) for row in MEASUREMENTS["growing"].kept()]
+    specs = growing_specs()
     for change in ("computing x 0.5", "transfers x 2", "queue 8000"):
         assert qmodels.solve(specs["four clustered", change]).validated
     answer = qmodels.solve(WorkQueues())

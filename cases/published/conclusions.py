@@ -1,0 +1,416 @@
+"""Conclusions of papers: a margin computed from systems, where it turns, the verdict, and kept simulations.
+
+``python -m cases.published.conclusions [CASE]`` simulates a conclusion at the paper's value, and on both
+sides of where the models turn, further and further from it until the intervals decide; where the models do
+not turn, at the ends of the range. What is kept is known by the systems it was simulated for: another
+reading of a paper makes it stale, and then it is not used. All papers take some minutes on one core.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+from cases.published import CASES
+from cases.published.expression import evaluate
+from cases.published.numbers import data_folder, write_rows
+from cases.published.paper import Paper, published_case
+from cases.tables import read_rows
+from qmodels import checks
+from qmodels.systems.spec.hashing import stable_text
+from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
+
+Reading = tuple[Any, str] | float
+"""A system and the metric that is read of it, or a number that is known."""
+Number = tuple[float, float]
+"""A number that was read and half of its interval."""
+Curve = tuple[tuple[float, float], ...]
+"""Values of a parameter and margins there."""
+
+CONFIRMED, CONTRADICTED, DEPENDS = "confirmed", "contradicted", "depends"
+SATURATION = "saturation_rate"
+"""The one metric that is no metric of a simulation: it is found by bisection."""
+AWAY = (0.05, 0.1, 0.2, 0.4)
+"""How far from a turn both sides are looked at, as a share of the range on that side."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """What a conclusion hangs on, and the values at which it is asked."""
+
+    name: str  # in words
+    unit: str = ""  # of the values; empty for a plain number
+    value: float  # the paper's, or that of our reading where the paper has none
+    # Ascending values at which the margin is computed, ``value`` among them or between them.
+    values: tuple[float, ...]
+    whole: bool = False  # whether there is nothing between these values
+    # Between which values the text leaves it open: a conclusion that turns there depends on a reading.
+    open: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if list(self.values) != sorted(set(self.values)) or len(self.values) < 2:
+            raise ValueError(f"values of {self.name} must be at least two, ascending, got {self.values}")
+        if self.whole and self.value not in self.values:
+            raise ValueError(f"value of {self.name} must be one of {self.values}, got {self.value!r}")
+        if not self.values[0] <= self.value <= self.values[-1]:
+            ends = f"{self.values[0]:g} to {self.values[-1]:g}"
+            raise ValueError(f"value of {self.name} must be from {ends}, got {self.value!r}")
+
+    @property
+    def grid(self) -> tuple[float, ...]:
+        """All values at which the margin is computed."""
+        return tuple(sorted({*self.values, self.value}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conclusion:
+    """A conclusion of a paper as a question that is computed."""
+
+    name: str  # key of its kept simulations
+    words: str  # the paper's
+    section: str  # where they stand
+    margin: str  # what is computed, with its unit; positive where the conclusion holds
+    assumption: str  # what it hangs on beside the parameter, or why
+    # The published numbers behind it, a key of the case's tags; empty where there is no number.
+    group: str = ""
+    parameter: Parameter  # what is varied
+    # Returns what is read of which systems at a value of the parameter.
+    readings: Callable[[float], Sequence[Reading]]
+    of: Callable[..., float]  # returns the margin of the numbers that were read, in their order
+    options: Mapping[str, Any] = field(default_factory=dict)  # of `validate.simulate`
+
+    def solved(self, value: float) -> float:
+        """Return the margin by the models at a value of the parameter."""
+        from qmodels import solve
+
+        def number(spec: Any, metrics: Sequence[str]) -> list[Number]:
+            answer = solve(spec)
+            return [(float(answer[metric]), 0.0) for metric in metrics]
+
+        numbers = (best for best, _ in read(self.readings(value), number))
+        return float(checks.finite(f"margin of {self.name} at {value:g}", self.of(*numbers)))
+
+    def on(self, change: Callable[[Any], Any]) -> Conclusion:
+        """Return the conclusion on systems that are changed, each once."""
+
+        def readings(value: float) -> list[Reading]:
+            before = self.readings(value)
+            specs = {id(one[0]): one[0] for one in before if isinstance(one, tuple)}
+            after = {key: change(spec) for key, spec in specs.items()}
+            return [(after[id(one[0])], one[1]) if isinstance(one, tuple) else one for one in before]
+
+        return replace(self, readings=readings)
+
+    def changed(self, changes: Mapping[str, Any]) -> Conclusion:
+        """Return the conclusion on systems in which fields have other values, as ``--set`` takes them.
+
+        Raises
+        ------
+        ValueError
+            If a system has no such field, or the conclusion varies it or compares its values.
+        """
+        after = self.on(lambda spec: spec_from_toml(to_toml(spec, kind=True), changes))
+
+        def systems(of: Conclusion) -> int:
+            grid = self.parameter.grid
+            return len({one[0] for value in grid for one in of.readings(value) if isinstance(one, tuple)})
+
+        if systems(after) < systems(self):
+            raise ValueError(f"what is set is what it varies or compares: {', '.join(changes)}")
+        return after
+
+
+def conclusions_of(case: str) -> tuple[Conclusion, ...]:
+    """Return the conclusions of a bundled paper."""
+    paper = published_case(case)
+    return tuple(_stated(paper, name, one) for name, one in paper.data["conclusions"].items())
+
+
+def _stated(paper: Paper, name: str, one: Mapping[str, Any]) -> Conclusion:
+    """Return a conclusion of a paper's data.
+
+    ``systems``: expressions by name, of a system or a list of them at a value ``x`` of the parameter, of
+    each of which ``metric`` is read, or each of ``metrics``; ``of``: the margin, an expression over the
+    numbers by these names, and ``x``.
+    """
+    names = paper.names
+    known = {key: value for key, value in one.items() if key in Conclusion.__dataclass_fields__}
+    parameter = _parameter(paper, one["parameter"])
+    counts: dict[str, int | None] = {}
+    metrics = [one["metric"]] if "metric" in one else evaluate(one["metrics"], names)
+
+    def readings(x: float) -> list[Reading]:
+        found: list[Reading] = []
+        for key, text in one["systems"].items():
+            specs = evaluate(text, {**names, "x": round(x) if parameter.whole else x})
+            some = isinstance(specs, (list, tuple)) or len(metrics) > 1
+            mine = [(spec, metric) for spec in (specs if isinstance(specs, (list, tuple)) else [specs])
+                    for metric in metrics]  # fmt: skip
+            counts[key] = len(mine) if some else None
+            found += mine
+        return found + [x] * bool(one.get("with_x"))
+
+    def of(*numbers: float) -> float:
+        left, values = list(numbers), dict[str, Any]()
+        for key, count in counts.items():
+            values[key] = left.pop(0) if count is None else [left.pop(0) for _ in range(count)]
+        return evaluate(one["of"], {**names, **values, **({"x": left[0]} if left else {})})
+
+    options = one.get("options", paper.data.get("conclusion_options", {}))
+    return Conclusion(**{**known, "name": name, "parameter": parameter, "readings": readings, "of": of,
+    "options": options})  # fmt: skip
+
+
+def _parameter(paper: Paper, one: str | Mapping[str, Any]) -> Parameter:
+    """Return a parameter; one that is ``like`` another differs in what it has itself."""
+    shared = paper.data.get("parameters", {})
+    values = dict(shared[one] if isinstance(one, str) else {**shared.get(one.get("like"), {}), **one})
+    values.pop("like", None)
+    for name in ("value", "values", "open"):
+        listed = isinstance(values.get(name), list)
+        if name in values:
+            every = [evaluate(value, paper.names) for value in (values[name] if listed else [values[name]])]
+            values[name] = tuple(every) if listed else every[0]
+    return Parameter(**{**values, "open": values.get("open") or None})
+
+
+def read(
+    readings: Sequence[Reading], numbers: Callable[[Any, Sequence[str]], Sequence[Number]]
+) -> list[Number]:
+    """Return the numbers that are read, each system asked once for all metrics that are read of it."""
+    wanted: dict[int, tuple[Any, dict[str, None]]] = {}
+    for one in readings:
+        if isinstance(one, tuple):
+            wanted.setdefault(id(one[0]), (one[0], {}))[1][one[1]] = None
+    found = {
+        (name, metric): number
+        for name, (spec, metrics) in wanted.items()
+        for metric, number in zip(metrics, numbers(spec, list(metrics)), strict=True)
+    }
+    return [found[id(one[0]), one[1]] if isinstance(one, tuple) else (one, 0.0) for one in readings]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """A simulated margin."""
+
+    value: float  # of the parameter
+    # margin, half_width: the margin and half of its interval of 95 %.
+    margin: float
+    half_width: float
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the conclusion holds there; None where the interval leaves it open."""
+        return None if abs(self.margin) <= self.half_width else self.margin > 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What the models and the simulation say of a conclusion."""
+
+    conclusion: Conclusion  # what was asked
+    curve: Curve  # margins by the models over the parameter
+    margin: float  # the one at the paper's value
+    # Between which values of the parameter the models turn, the nearest such place to the paper's value:
+    # twice the same for a parameter that is continuous; None if nowhere in the range.
+    flip: tuple[float, float] | None
+    checks: tuple[Check, ...] = ()  # simulated margins of the very same systems
+    stale: int = 0  # how many kept simulations are of other systems than those of today, and were left out
+
+    @property
+    def simulated(self) -> Check | None:
+        """The simulated margin at the paper's value."""
+        value = self.conclusion.parameter.value
+        return next((check for check in self.checks if check.value == value), None)
+
+    @property
+    def turns_in_what_is_open(self) -> bool:
+        """Whether the models turn at a value that the text allows."""
+        parameter = self.conclusion.parameter
+        if parameter.open is None or self.flip is None:
+            return False
+        low, high = parameter.open
+        if parameter.whole:
+            return any((margin > 0) != (self.margin > 0) for x, margin in self.curve if low <= x <= high)
+        return low <= self.flip[0] <= high
+
+    @property
+    def verdict(self) -> str:
+        """The models and the simulation together.
+
+        "depends" where they differ, where the simulated interval has 0 in it, or where the conclusion turns
+        at a value that the text leaves open.
+        """
+        model = self.margin > 0
+        simulated = model if self.simulated is None else self.simulated.holds
+        if simulated != model or self.turns_in_what_is_open:
+            return DEPENDS
+        return CONFIRMED if model else CONTRADICTED
+
+    @property
+    def simulated_flip(self) -> tuple[float, float] | None:
+        """The neighbouring simulated values between which the decision changes, nearest to the turn."""
+        decided = sorted((c.value, c.holds) for c in self.checks if c.holds is not None)
+        turns = [(a, b) for (a, here), (b, there) in pairwise(decided) if here is not there]
+        near = self.flip[0] if self.flip else self.conclusion.parameter.value
+        return min(turns, key=lambda ends: abs(sum(ends) / 2 - near), default=None)
+
+    @property
+    def flip_confirmed(self) -> bool | None:
+        """Whether the simulation turns where the models do, or nowhere as they; None if not simulated."""
+        if len(self.checks) < 2:
+            return None
+        simulated = self.simulated_flip
+        if self.flip is None or simulated is None:
+            return self.flip is None and simulated is None
+        return simulated[0] <= self.flip[1] and self.flip[0] <= simulated[1]
+
+
+def find(conclusion: Conclusion, checks: Sequence[Check] = (), stale: int = 0) -> Found:
+    """Return what the models say of a conclusion, beside simulations."""
+    parameter = conclusion.parameter
+    curve = tuple((value, conclusion.solved(value)) for value in parameter.grid)
+    return Found(
+        conclusion=conclusion,
+        curve=curve,
+        margin=dict(curve)[parameter.value],
+        flip=flip_of(conclusion.solved, curve, parameter),
+        checks=tuple(sorted(checks, key=lambda check: check.value)),
+        stale=stale,
+    )
+
+
+def flip_of(
+    margin: Callable[[float], float], curve: Curve, parameter: Parameter
+) -> tuple[float, float] | None:
+    """Return where a margin turns that is known at some values, see `Found.flip`."""
+    from scipy.optimize import brentq
+
+    turns = [(a, b) for (a, here), (b, there) in pairwise(curve) if (here > 0) != (there > 0)]
+    if not turns:
+        return None
+    # A bracket that begins or ends at the paper's value is at no distance from it.
+    low, high = min(turns, key=lambda ends: max(ends[0] - parameter.value, parameter.value - ends[1]))
+    if parameter.whole:
+        return low, high
+    root = float(brentq(margin, low, high, xtol=1e-4 * (high - low), rtol=1e-6))
+    return root, root
+
+
+def key(readings: Sequence[Reading]) -> str:
+    """Return what names some readings: the systems, to six digits of every number, and the metrics.
+
+    Fitted numbers differ in their last digits from machine to machine.
+    """
+    parts = (one if isinstance(one, tuple) else (one, "") for one in readings)
+    text = ";".join(f"{stable_text(spec, exact=False)}:{metric}" for spec, metric in parts)
+    rounded = re.sub(r"\d+\.\d+(e[-+]?\d+)?", lambda number: f"{float(number[0]):.6g}", text)
+    return hashlib.sha256(rounded.encode()).hexdigest()[:12]
+
+
+def simulated(conclusion: Conclusion, value: float, *, store: Path | None = None) -> Check:
+    """Return the simulated margin at a value of the parameter.
+
+    Its interval takes the numbers for independent, to first order; the same random numbers in compared
+    systems make the true one narrower.
+    """
+    from validate import saturation_rate, simulate
+
+    def estimates(spec: Any, metrics: Sequence[str]) -> list[Number]:
+        if SATURATION in metrics:
+            rate = saturation_rate(spec, **conclusion.options)
+            return [(rate.rate, (rate.high - rate.low) / 2)]
+        found = simulate(spec, store=store, progress=lambda done, known: None, **conclusion.options)
+        return [(found[metric].best, found[metric].half_width) for metric in metrics]
+
+    numbers, widths = zip(*read(conclusion.readings(value), estimates), strict=True)
+    margin = float(conclusion.of(*numbers))
+    moved = (
+        conclusion.of(*(n + w * (k == which) for k, (n, w) in enumerate(zip(numbers, widths, strict=True))))
+        for which in range(len(numbers))
+    )
+    return Check(value=value, margin=margin, half_width=sqrt(sum((one - margin) ** 2 for one in moved)))
+
+
+def points(found: Found) -> Iterator[tuple[float, ...]]:
+    """Yield sides to look at: values of the parameter to try in turn until one decides."""
+    parameter = found.conclusion.parameter
+    yield (parameter.value,)
+    if found.flip is None:
+        yield from {(end,): None for end in (parameter.grid[0], parameter.grid[-1]) if end != parameter.value}
+        return
+    low, high = found.flip
+    if parameter.whole:
+        yield tuple(value for value in reversed(parameter.values) if value <= low)[:3]
+        yield tuple(value for value in parameter.values if value >= high)[:3]
+        return
+    yield tuple(low - share * (low - parameter.grid[0]) for share in AWAY)
+    yield tuple(high + share * (parameter.grid[-1] - high) for share in AWAY)
+
+
+def check(conclusion: Conclusion, *, store: Path | None = None) -> list[dict[str, Any]]:
+    """Return the simulated margins of a conclusion as rows."""
+    found = find(conclusion)
+    rows: dict[float, dict[str, Any]] = {}
+    for side in points(found):
+        for value in side:
+            one = simulated(conclusion, value, store=store)
+            systems = key(conclusion.readings(value))
+            rows[value] = {"conclusion": conclusion.name, **asdict(one), "systems": systems}
+            if one.holds == (conclusion.solved(value) > 0):
+                break
+    return list(rows.values())
+
+
+def kept(case: str, conclusion: Conclusion) -> tuple[list[Check], int]:
+    """Return the simulated margins that are kept of a conclusion's systems, and how many are of others."""
+    rows = read_rows(data_folder(case) / "conclusions.csv")
+    mine = [row for row in rows if row["conclusion"] == conclusion.name]
+    good = [row for row in mine if row["systems"] == key(conclusion.readings(row["value"]))]
+    checks = [Check(**{name: float(row[name]) for name in ("value", "margin", "half_width")}) for row in good]
+    return checks, len(mine) - len(good)
+
+
+def found_of(case: str) -> list[Found]:
+    """Return what is found of all conclusions of a paper: the models now, simulations as kept."""
+    return [find(conclusion, *kept(case, conclusion)) for conclusion in conclusions_of(case)]
+
+
+def changed(case: str, changes: Mapping[str, Any]) -> tuple[list[Found], dict[str, str]]:
+    """Return what the models say of conclusions with fields changed, and why others are left out, by name.
+
+    Raises
+    ------
+    ValueError
+        If none is left.
+    """
+    found, left = [], {}
+    for one in conclusions_of(case):
+        try:
+            found.append(find(one.changed(changes)))
+        except ValueError as error:
+            left[one.name] = str(error)
+    if not found:
+        raise ValueError(next(iter(left.values())))
+    return found, left
+
+
+def keep(case: str) -> None:
+    """Simulate all conclusions of a paper and keep the margins."""
+    store = Path(f"conclusions-{case}.sqlite")
+    rows = (row for one in conclusions_of(case) for row in check(one, store=store))
+    write_rows(data_folder(case) / "conclusions.csv", rows)
+    store.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or CASES:
+        keep(name)

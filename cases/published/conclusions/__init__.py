@@ -1,1 +1,0 @@
-"""What published papers conclude, computed: the verdict, by how much, and where it turns."""

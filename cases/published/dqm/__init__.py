@@ -1,1 +1,0 @@
-"""Ykman-Couvreur et al. (DAC 2002): data queueing in a network processor."""

@@ -1,0 +1,345 @@
+"""A paper: its data, its numbers beside ours, kept or computed anew, shown and written."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from cases.plots import save as save_figure
+from cases.published import CASES
+from cases.published.expression import evaluate, fill, loops
+from cases.published.numbers import (
+    Cell,
+    Claim,
+    Number,
+    data_folder,
+    only,
+    plain_row,
+    published,
+    read_toml,
+    select,
+    tags_of,
+    tags_text,
+    write_rows,
+)
+from cases.published.tables import claims_text, errors_text, grid_text, list_text, rows_text
+from cases.tables import columns_of, read_rows
+from qmodels import checks
+from qmodels.systems.spec.whole import whole
+from qmodels.systems.traffic.trace import Trace, read_trace
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from cases.published.changing import Design
+
+CELLS, RUN = "cells.csv", "run.toml"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reproduction:
+    """A paper's numbers: published, simulated and from the model."""
+
+    paper: Paper  # What is special to it
+    cells: tuple[Cell, ...]  # Every number of its tables and figures
+    tables: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # What else was found: rows by name
+    run: Mapping[str, Any] = field(default_factory=dict)  # How it was simulated
+
+    @cached_property
+    def names(self) -> dict[str, Any]:
+        """What expressions of the paper's data may use; ``found`` is this."""
+        return {**self.paper.names, **self.run, **self.tables, "found": self, "run": dict(self.run)}
+
+    @cached_property
+    def claims(self) -> tuple[Claim, ...]:
+        """What the paper states in words, beside what was found."""
+        return tuple(claim for one in self.paper.data.get("claims", ()) for claim in self._claims(one))
+
+    def value(self, expression: Any, which: str, names: Mapping[str, Any] | None = None) -> Any:
+        """Return the value of an expression over "published", "model" or "simulated" numbers of cells.
+
+        In it ``c(table=..., ...)`` is the number of the cell at a place, ``every(...)`` those of all cells
+        there.
+        """
+
+        def every(**place: Any) -> list[Any]:
+            return [getattr(cell, which) for cell in select(self.cells, **place)]
+
+        def number(**place: Any) -> Any:
+            return getattr(only(self.cells, **place), which)
+
+        own = {"c": number, "every": every, "which": which}
+        return evaluate(expression, {**(self.names if names is None else names), **own})
+
+    def _claims(self, one: Mapping[str, Any]) -> Iterator[Claim]:
+        """Yield the claims of an entry: its loops gone through, its expressions computed for each source."""
+        for names in loops(one.get("for", {}), self.names):
+            if not evaluate(one.get("if", True), names):
+                continue
+            ends = {
+                name: self.value(one.get(name), "published", names)
+                for name in ("published", "published_high")
+            }
+            ours = {
+                which: self.value(one["of"], which, names) if one.get("only", which) == which else None
+                for which in ("model", "simulated")
+            }
+            known = {**names, **ends, **ours}
+            words = {name: fill(one[name], known) for name in ("text", "said", "group") if name in one}
+            given = {name: one[name] for name in ("heading", "form", "points") if name in one}
+            holds = None if "holds" not in one else evaluate(one["holds"], known)
+            yield Claim(**words, **given, **ends, **ours, holds=None if holds is None else bool(holds))
+
+    def sections(self) -> Iterator[str]:
+        """Yield the texts of the paper's tables, as its data describes them."""
+        yield fill(self.paper.data["head"], self.names)
+        for entry in self.paper.data["tables"]:
+            if "needs" in entry and not self.tables.get(entry["needs"]):
+                continue
+            for names in loops(entry.get("for", {}), self.names):
+                yield self._section(entry, names)
+
+    def _section(self, entry: Mapping[str, Any], names: Mapping[str, Any]) -> str:
+        place = {name: _place(value, names) for name, value in entry.get("where", {}).items()}
+        rows = self.tables[entry["rows_of"]] if "rows_of" in entry else self.cells
+        rows = evaluate(entry["rows_in"], names) if "rows_in" in entry else rows
+        mine = select(rows, **place)
+        title = [fill(entry["title"], names)] if "title" in entry else []
+        if "call" in entry:
+            body = [evaluate(entry["call"], names)]
+        elif "columns" in entry:
+            flat = (one.row() if isinstance(one, Cell) else one for one in mine)
+            body = [rows_text(flat, entry["columns"], names)]
+        elif "labels" in entry:
+            body = [list_text(mine, entry)]
+        else:
+            body = [grid_text(mine, entry)] if "rows" in entry else []
+        if "errors" in entry and any(cell.group for cell in mine):
+            body.append(entry.get("indent", "") + errors_text(mine, digits=entry["errors"]))
+        if "below" in entry:
+            body.append(fill(entry["below"], names))
+        return "\n".join([*title, *body])
+
+    def table(self) -> str:
+        """Return everything as text."""
+        return "\n\n".join(
+            [
+                *self.sections(),
+                *([claims_text(self.claims)] if self.claims else []),
+                tags_text(self.paper.tags, self.numbers()),
+                *(
+                    f"{title}\n" + "\n".join(f"  - {text}" for text in texts)
+                    for title, texts in self.paper.notes.items()
+                ),
+            ]
+        )
+
+    def numbers(self) -> list[Number]:
+        """Return every published number beside ours."""
+        more = getattr(self.paper.module, "more", lambda found: ())(self)
+        return [number for number in (*self.cells, *self.claims, *more) if number.group]
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the cells, one row each."""
+        return columns_of(cell.row() for cell in self.cells)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain dictionaries, numbers and words."""
+        columns = self.columns()
+        return {
+            **self.run,
+            "cells": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
+            "claims": [plain_row(claim) for claim in self.claims],
+            **{name: [dict(row) for row in self.tables.get(name, ())] for name in self.paper.kept_tables},
+            "notes": {title: list(texts) for title, texts in self.paper.notes.items()},
+        }
+
+    def to_pandas(self) -> Any:
+        """Return the cells as a tidy DataFrame (needs pandas)."""
+        import pandas as pd
+
+        return pd.DataFrame(self.columns())
+
+    def write(self, folder: Path, *, prefix: str = "") -> list[Path]:
+        """Write the numbers in full into a directory, see `Paper.read`; return the paths."""
+        paths = []
+        if self.run:
+            paths.append(folder / f"{prefix}{RUN}")
+            lines = (f"{name} = {json.dumps(value)}\n" for name, value in self.run.items())
+            with whole(paths[0]) as part:
+                part.write_text("".join(lines), encoding="utf-8")
+        files = {f"{name.replace('_', '-')}.csv": rows for name, rows in self.tables.items() if rows}
+        for name, rows in {CELLS: [cell.row() for cell in self.cells], **files}.items():
+            paths.append(folder / f"{prefix}{name}")
+            write_rows(paths[-1], rows)
+        return paths
+
+    def save(self, out: Path) -> list[Path]:
+        """Write text, tables and plots into a directory, which is made; return their paths."""
+        out.mkdir(parents=True, exist_ok=True)
+        text = out / f"{self.paper.name}.txt"
+        with whole(text) as part:
+            part.write_text(self.table() + "\n", encoding="utf-8")
+        paths = [text, *self.write(out, prefix=f"{self.paper.name}-")]
+        for name, figure in self.figures().items():
+            paths.append(out / f"{self.paper.name}-{name}.png")
+            save_figure(figure, paths[-1])
+        return paths
+
+    def figures(self) -> dict[str, Figure]:
+        """Return the pictures of which there are numbers, by name."""
+        from cases.published.plots import figure
+
+        wanted = (
+            (fill(one["name"], names), one, names)
+            for one in self.paper.data.get("figures", ())
+            if "needs" not in one or self.tables.get(one["needs"])
+            for names in loops(one.get("for", {}), self.names)
+        )
+        return {name: figure(self, one, names) for name, one, names in wanted}
+
+
+def _place(value: Any, names: Mapping[str, Any]) -> Any:
+    """Return an entry of a place: ``=NAME`` stands for a name's value."""
+    return evaluate(value[1:], names) if isinstance(value, str) and value.startswith("=") else value
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Paper:
+    """A paper as data, and a module for what is special to it.
+
+    The module has ``designs()``, the systems; ``compute(store=, ...)``, everything found anew, as cells,
+    tables and run; it may have ``renew(kept)``, what takes less than a minute, and ``more(found)``, further
+    numbers that stand in tables. Expressions of the data may use all its names.
+    """
+
+    name: str  # Of the case
+    data: Mapping[str, Any]  # Published numbers, tags, tables, claims, pictures, notes and conclusions
+    module: Any  # What is special to it
+
+    @cached_property
+    def names(self) -> dict[str, Any]:
+        """What expressions of the data may use."""
+        own = vars(self.module) if isinstance(self.module, ModuleType) else self.module.names
+        return {**{name: one for name, one in own.items() if not name.startswith("_")}, "said": self.data}
+
+    @property
+    def tags(self) -> dict[str, dict[str, str]]:
+        """What the numbers of each group are, and what their agreement is worth."""
+        return tags_of(self.data, self.name)
+
+    @property
+    def kept_tables(self) -> Sequence[str]:
+        """Names of what is found besides cells."""
+        return tuple(self.data.get("kept", ()))
+
+    @property
+    def notes(self) -> Mapping[str, Sequence[str]]:
+        """What has to be known, in words, under titles."""
+        return {title: self.texts(texts) for title, texts in self.data.get("notes", {}).items()}
+
+    @property
+    def contradictions(self) -> Sequence[str]:
+        """Where the paper contradicts itself, in words."""
+        return self.texts(self.data.get("contradictions", ()))
+
+    def texts(self, texts: str | Iterable[str]) -> Sequence[str]:
+        """Return texts with their expressions filled in; those of a name stand elsewhere in the data."""
+        return [fill(one, self.names) for one in (self.data[texts] if isinstance(texts, str) else texts)]
+
+    def designs(self) -> list[Design]:
+        """Return the systems behind its numbers."""
+        return list(self.module.designs())
+
+    def read(self, folder: Path) -> Reproduction:
+        """Return what `Reproduction.write` wrote."""
+        run = folder / RUN
+        paths = {name: folder / f"{name.replace('_', '-')}.csv" for name in self.kept_tables}
+        return Reproduction(
+            paper=self,
+            cells=tuple(map(Cell.of_row, read_rows(folder / CELLS))),
+            tables={name: tuple(read_rows(path)) for name, path in paths.items() if path.is_file()},
+            run=read_toml(run) if run.is_file() else {},
+        )
+
+    def kept(self) -> Reproduction:
+        """Return what was found before, ``python -m cases.published.keep`` with the name of the case."""
+        return self.read(data_folder(self.name))
+
+    def today(self) -> Reproduction:
+        """Return what is found today: what takes longer than a minute is kept, all else is computed."""
+        return self.renew(self.kept()) if isinstance(self.module, ModuleType) else self.reproduce()
+
+    def renew(self, kept: Reproduction) -> Reproduction:
+        """Return what was kept with everything computed anew that takes less than a minute."""
+        renew = getattr(self.module, "renew", None)
+        return kept if renew is None else Reproduction(paper=self, **{"run": kept.run, **renew(kept)})
+
+    def reproduce(self, trace: Any = None, *, store: Path | None = None, **options: Any) -> Reproduction:
+        """Compute everything anew.
+
+        ``trace``: recorded packets, for a case that plays them; ``store``: an SQLite file that keeps finished
+        replications; ``**options``: of the case, see ``compute`` of its module.
+
+        Raises
+        ------
+        ValueError
+            If a trace is given to a case without packets or cannot be read, or the store is damaged or
+            foreign.
+        """
+        plays = self.data.get("plays", False)
+        if trace is not None and not plays:
+            given = os.fspath(trace)
+            raise ValueError(f"trace must be left out, as this case has no packets, got {given!r}")
+        if plays:
+            # Before anything is made: it may be no trace.
+            options["trace"] = trace if trace is None or isinstance(trace, Trace) else read_trace(trace)
+        if store is not None:
+            store.parent.mkdir(parents=True, exist_ok=True)
+        return Reproduction(paper=self, **self.module.compute(store=store, **options))
+
+
+PAPERS: dict[str, Paper] = {}
+"""Those that were asked for."""
+
+
+def published_case(name: str) -> Paper:
+    """Return a bundled case; only the module of the one that is asked for is imported."""
+    if name not in CASES:
+        raise ValueError(f"case must be one of {', '.join(CASES)}, got {name!r}{checks.nearest(name, CASES)}")
+    if name not in PAPERS:
+        module = import_module(f"cases.published.{name}")
+        PAPERS[name] = Paper(name=name, data=published(name), module=module)
+    return PAPERS[name]
+
+
+def paper_of(name: str) -> Paper:
+    """Return a bundled case, or the paper of a TOML file, ``mine.toml``, see `cases.published.own`."""
+    if not name.endswith(".toml"):
+        return published_case(name)
+    from cases.published.own import Own
+
+    path = Path(name)
+    try:
+        data = read_toml(path)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
+    missing = [key for key in ("systems", "numbers", "tags") if key not in data]
+    missing += [
+        one.get("group", "")
+        for one in data.get("numbers", ())
+        if one.get("group", "") not in data.get("tags", {})
+    ]
+    if missing:
+        raise ValueError(
+            f"{name} must have {', '.join(map(repr, missing))}: systems, numbers, and a tag of each group"
+        )
+    shown = {"head": data.get("title", path.stem), "tables": [{"labels": {"what": "number"}}]}
+    return Paper(name=path.stem, data=shown | data, module=Own(data=data, folder=path.parent))

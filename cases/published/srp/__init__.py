@@ -1,1 +1,0 @@
-"""The 16-core SRP chip: image blurring and region growing on NUMA memory with DMA channels."""

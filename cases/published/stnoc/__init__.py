@@ -1,1 +1,0 @@
-"""Grammatikakis et al.: address interleaving on the Spidergon STNoC."""
