@@ -51,7 +51,7 @@ def describe(
         Output(as_json).show(Forms(listed, lambda: found))
         return 0
     if kind in CASES:
-        from cases.published.changing import designs_of
+        from cases.published.own import designs_of
 
         numbers = [(f"{kind}/{one.name}", one.published) for one in designs_of(kind)]
 

@@ -2,71 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cases.published.paper import paper_of
+from cases.published.numbers import Design
+from cases.published.own import designs_of
 from cases.tables import columns_of, csv_text, text_table
-from qmodels import checks
 from qmodels.systems.spec.fields import array_fields, varied_fields
 from qmodels.systems.spec.kind import metric_of
 from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
-
-
-@dataclass(frozen=True, kw_only=True)
-class Design:
-    """A system of a paper."""
-
-    name: str  # Of its place in the paper, see `name_of`
-    spec: Any  # The system
-    # What the paper prints of it, by metric and in its unit; None where it prints no number
-    published: Mapping[str, float | None]
-
-    def text(self) -> str:
-        """Return it as the text of a file, below the numbers of the paper."""
-        said = [
-            f"# published {metric}: {value:.6g} {metric_of(self.spec, metric).unit}".removesuffix(" 1")
-            for metric, value in self.published.items()
-            if value is not None
-        ]
-        return "\n".join([f"# {self.name}", *said, to_toml(self.spec, kind=True)])
-
-
-def name_of(**place: str | float) -> str:
-    """Return the name of a place.
-
-    Examples
-    --------
-    >>> name_of(table="table2", width=8, reading="in turn")
-    'table2-width8-in-turn'
-    """
-    words = " ".join(str(one) if isinstance(one, str) else f"{key}{one}" for key, one in place.items())
-    return re.sub(r"[^a-z0-9.]+", "-", words.lower()).strip("-")
-
-
-def designs_of(name: str) -> list[Design]:
-    """Return the systems of a case, ``"stnoc"``, or those whose names begin so, ``"stnoc/table2"``.
-
-    Raises
-    ------
-    ValueError
-        If there is no such case or no such system.
-
-    Examples
-    --------
-    >>> [design.name for design in designs_of("llc3d/realistic")]
-    ['realistic-slices', 'realistic-none', 'realistic-shared']
-    """
-    case, _, wanted = (name, "", "") if name.endswith(".toml") else name.partition("/")
-    every = paper_of(case).designs()
-    found = [one for one in every if one.name == wanted]
-    found = found or [one for one in every if one.name.startswith(wanted)]
-    if not found:
-        near = checks.nearest(wanted, [one.name for one in every])
-        raise ValueError(f"{case} has no system {wanted!r}{near}; qmodels describe {case} lists them")
-    return found
 
 
 @dataclass(frozen=True, kw_only=True)

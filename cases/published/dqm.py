@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cases.published.changing import Design, name_of
-from cases.published.numbers import Cell, published
+from cases.published.numbers import Cell, Design, name_of, published
 from cases.tables import text_table
 from optimize.search.explore import explore
 from optimize.spaces.space import Space
@@ -301,7 +300,7 @@ def columns_of(table: str) -> dict[str, tuple[bool, str, float]]:
     """Return of each column of a table: with page control or without, our metric, and its factor."""
     ours: dict[str, Any] = published("dqm")["columns"]
     return {
-        column: ours.get(f"{table}.{column}", ours.get(column))[:3]
+        column: (ours.get(f"{table}.{column}") or ours[column])[:3]
         for column in published("dqm")[table]
         if column in ours or f"{table}.{column}" in ours
     }

@@ -9,8 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from cases.published.changing import Design, name_of
-from cases.published.numbers import Cell, only, published, select
+from cases.published.numbers import Cell, Design, name_of, only, published, select
 from qmodels.systems.cache.llc_processor import LlcProcessor
 from qmodels.systems.spec.fields import replace_fields
 

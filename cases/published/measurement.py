@@ -80,7 +80,7 @@ class Measurement:
 
     def columns(self, spec: Any, answer: Any, result: Any) -> Row:
         """Return each metric by the model, simulated, and half its interval of 95 %."""
-        found = {}
+        found: Row = {}
         for prefix, (metric, _) in self.metrics.items():
             one = result.metrics[metric]
             values = {
@@ -244,7 +244,7 @@ def machine_points(*, steps: int = 128) -> Points:
 
 def growing_specs() -> dict[tuple[str, str], WorkQueues]:
     """Return the programs of region growing by version and change: one parameter at a time."""
-    bodies = {
+    bodies: dict[str, Callable[..., Any]] = {
         "cube": lambda side: Cube(side=side),
         "uneven": lambda radius, roughness, waves, form: Uneven(
             radius=radius, roughness=roughness, **({"waves": waves, "form": form} if waves else {})
@@ -308,7 +308,7 @@ def program_points() -> Points:
             yield {"program": name, "words": words}, replace(spec, costs=costs, router=router)
     for words, pipeline, channels, copying, rows in product((10, 40), (2, 3), (1, 2), (0, 8), (0, 1, 2)):
         spec = ocmpi.program(collectives.gather(processes=16, words=words))
-        times = {"send_cycles": 100.0, "receive_cycles": 40.0, "receive_word_cycles": 3.0}
+        times: dict[str, Any] = {"send_cycles": 100.0, "receive_cycles": 40.0, "receive_word_cycles": 3.0}
         costs = replace(spec.costs, send_word_cycles=float(copying), **times)
         router = replace(
             spec.router,

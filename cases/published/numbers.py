@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from cases.tables import columns_of, text_table, write_table
+from qmodels.systems.spec.kind import metric_of
+from qmodels.systems.spec.text.toml import to_toml
 
 TAGS = {
     "fitted": "a parameter was fitted to it: agreement proves nothing",
@@ -141,6 +144,37 @@ class Claim(Number):
         if value is None or isinstance(value, bool):
             return "-" if value is None else "yes" if value else "no"
         return self.form.format(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """A system of a paper."""
+
+    name: str  # Of its place in the paper, see `name_of`
+    spec: Any  # The system
+    # What the paper prints of it, by metric and in its unit; None where it prints no number
+    published: Mapping[str, float | None]
+
+    def text(self) -> str:
+        """Return it as the text of a file, below the numbers of the paper."""
+        said = [
+            f"# published {metric}: {value:.6g} {metric_of(self.spec, metric).unit}".removesuffix(" 1")
+            for metric, value in self.published.items()
+            if value is not None
+        ]
+        return "\n".join([f"# {self.name}", *said, to_toml(self.spec, kind=True)])
+
+
+def name_of(**place: str | float) -> str:
+    """Return the name of a place.
+
+    Examples
+    --------
+    >>> name_of(table="table2", width=8, reading="in turn")
+    'table2-width8-in-turn'
+    """
+    words = " ".join(str(one) if isinstance(one, str) else f"{key}{one}" for key, one in place.items())
+    return re.sub(r"[^a-z0-9.]+", "-", words.lower()).strip("-")
 
 
 def select(cells: Iterable[Any], **place: Any) -> list[Any]:

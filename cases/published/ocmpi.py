@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from cases.published.changing import Design, name_of
-from cases.published.numbers import Cell, Number, published, select
+from cases.published.numbers import Cell, Design, Number, name_of, published, select
 from cases.published.tables import range_text
 from cases.tables import text_table
 from qmodels.systems.noc.router import Router
@@ -124,7 +123,7 @@ def profile(costs: MessageCosts, start: MessageCosts) -> dict[str, MessageProgra
 def with_software(message: float, word: float) -> MessageCosts:
     """Return costs with so many cycles for each message and each word, half of them at either end."""
     names = ("send_cycles", "receive_cycles", "send_word_cycles", "receive_word_cycles")
-    halves = (message / 2, message / 2, word / 2, word / 2)
+    halves: tuple[Any, ...] = (message / 2, message / 2, word / 2, word / 2)
     return replace(BARE, **dict(zip(names, halves, strict=True)))
 
 

@@ -9,9 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from cases.published.changing import Design, designs_of
 from cases.published.expression import evaluate
-from cases.published.numbers import Cell
+from cases.published.numbers import Cell, Design, read_toml
+from cases.published.paper import Paper, published_case
+from qmodels import checks
 from qmodels.systems.spec.text.toml import spec_from_toml
 
 
@@ -56,7 +57,7 @@ class Own:
     def designs(self) -> Iterable[Design]:
         """Yield the systems, with the numbers that are a metric of one."""
         for name, spec in self.systems.items():
-            said = {}
+            said: dict[str, float | None] = {}
             for one in self.data["numbers"]:
                 plain = re.fullmatch(rf"{re.escape(name)}\.(\w+)", one["of"])
                 said |= {plain[1]: one["published"]} if plain else {}
@@ -75,8 +76,8 @@ class Own:
         }
         cells = []
         for one in self.data["numbers"]:
-            ours = {which: _value(one["of"], names) for which, names in known.items()}
-            given = {
+            ours: dict[str, Any] = {which: _value(one["of"], names) for which, names in known.items()}
+            given: dict[str, Any] = {
                 name: one[name] for name in ("published", "published_high", "group", "points") if name in one
             }
             cells.append(Cell(place={"what": one["what"]}, **given, **ours))
@@ -90,3 +91,49 @@ def _value(expression: str, names: Mapping[str, Any]) -> float | None:
     except TypeError:
         return None
     return None if value is None else float(value)
+
+
+def paper_of(name: str) -> Paper:
+    """Return a bundled case, or the paper of a TOML file, ``mine.toml``."""
+    if not name.endswith(".toml"):
+        return published_case(name)
+    path = Path(name)
+    try:
+        data = read_toml(path)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
+    missing = [key for key in ("systems", "numbers", "tags") if key not in data]
+    missing += [
+        one.get("group", "")
+        for one in data.get("numbers", ())
+        if one.get("group", "") not in data.get("tags", {})
+    ]
+    if missing:
+        raise ValueError(
+            f"{name} must have {', '.join(map(repr, missing))}: systems, numbers, and a tag of each group"
+        )
+    shown = {"head": data.get("title", path.stem), "tables": [{"labels": {"what": "number"}}]}
+    return Paper(name=path.stem, data=shown | data, module=Own(data=data, folder=path.parent))
+
+
+def designs_of(name: str) -> list[Design]:
+    """Return the systems of a case, ``"stnoc"``, or those whose names begin so, ``"stnoc/table2"``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such case or no such system.
+
+    Examples
+    --------
+    >>> [design.name for design in designs_of("llc3d/realistic")]
+    ['realistic-slices', 'realistic-none', 'realistic-shared']
+    """
+    case, _, wanted = (name, "", "") if name.endswith(".toml") else name.partition("/")
+    every = paper_of(case).designs()
+    found = [one for one in every if one.name == wanted]
+    found = found or [one for one in every if one.name.startswith(wanted)]
+    if not found:
+        near = checks.nearest(wanted, [one.name for one in every])
+        raise ValueError(f"{case} has no system {wanted!r}{near}; qmodels describe {case} lists them")
+    return found

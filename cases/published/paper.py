@@ -18,6 +18,7 @@ from cases.published.expression import evaluate, fill, loops
 from cases.published.numbers import (
     Cell,
     Claim,
+    Design,
     Number,
     data_folder,
     only,
@@ -37,8 +38,6 @@ from qmodels.systems.traffic.trace import Trace, read_trace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from cases.published.changing import Design
 
 CELLS, RUN = "cells.csv", "run.toml"
 
@@ -87,12 +86,14 @@ class Reproduction:
                 name: self.value(one.get(name), "published", names)
                 for name in ("published", "published_high")
             }
-            ours = {
+            ours: dict[str, Any] = {
                 which: self.value(one["of"], which, names) if one.get("only", which) == which else None
                 for which in ("model", "simulated")
             }
             known = {**names, **ends, **ours}
-            words = {name: fill(one[name], known) for name in ("text", "said", "group") if name in one}
+            words: dict[str, Any] = {
+                name: fill(one[name], known) for name in ("text", "said", "group") if name in one
+            }
             given = {name: one[name] for name in ("heading", "form", "points") if name in one}
             holds = None if "holds" not in one else evaluate(one["holds"], known)
             yield Claim(**words, **given, **ends, **ours, holds=None if holds is None else bool(holds))
@@ -318,28 +319,3 @@ def published_case(name: str) -> Paper:
         module = import_module(f"cases.published.{name}")
         PAPERS[name] = Paper(name=name, data=published(name), module=module)
     return PAPERS[name]
-
-
-def paper_of(name: str) -> Paper:
-    """Return a bundled case, or the paper of a TOML file, ``mine.toml``, see `cases.published.own`."""
-    if not name.endswith(".toml"):
-        return published_case(name)
-    from cases.published.own import Own
-
-    path = Path(name)
-    try:
-        data = read_toml(path)
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
-    missing = [key for key in ("systems", "numbers", "tags") if key not in data]
-    missing += [
-        one.get("group", "")
-        for one in data.get("numbers", ())
-        if one.get("group", "") not in data.get("tags", {})
-    ]
-    if missing:
-        raise ValueError(
-            f"{name} must have {', '.join(map(repr, missing))}: systems, numbers, and a tag of each group"
-        )
-    shown = {"head": data.get("title", path.stem), "tables": [{"labels": {"what": "number"}}]}
-    return Paper(name=path.stem, data=shown | data, module=Own(data=data, folder=path.parent))

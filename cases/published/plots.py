@@ -31,7 +31,7 @@ def figure(found: Any, spec: Mapping[str, Any], names: Mapping[str, Any]) -> Fig
     """
     panels = [(one, each) for one in spec["panels"] for each in loops(one.get("for", {}), names)]
     rows = spec.get("rows", 1)
-    picture, axes = new_figure(*spec["size"], rows, -(-len(panels) // rows))
+    picture, axes = new_figure(spec["size"][0], spec["size"][1], rows, -(-len(panels) // rows))
     for axis, (panel, each) in zip(axes.flat, panels, strict=True):
         _panel(axis, found, panel, each)
     legend(picture, axes.flat, 4)

@@ -13,8 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from cases.published.changing import Design, name_of
-from cases.published.numbers import Cell, published, read_toml, select
+from cases.published.numbers import Cell, Design, name_of, published, read_toml, select
 from cases.published.srp_growing import (  # noqa: F401
     FILE,
     IMAGES,

@@ -164,7 +164,7 @@ def _greedy(problem: DmaProblem) -> Choice:
             (np.append(cores, core), np.append(memories, memory))
             for core, memory in itertools.product(range(problem.cores), range(problem.memories))
         ]
-        cores, memories = min(options, key=lambda option: part.cost(*option, channels))
+        cores, memories = min(options, key=lambda option: part.cost(option[0], option[1], channels))
     back = np.argsort(order, kind="stable")
     best: Choice = (cores[back], memories[back], channels)
     least = problem.cost(*best)

@@ -14,8 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from cases.published.changing import Design, name_of
-from cases.published.numbers import Cell, data_folder, mean_and_largest, published, read_toml, select
+from cases.published.numbers import (
+    Cell,
+    Design,
+    data_folder,
+    mean_and_largest,
+    name_of,
+    published,
+    read_toml,
+    select,
+)
 from cases.tables import text_table
 from optimize.search.exploration import Exploration
 from optimize.search.explore import explore

@@ -7,8 +7,9 @@ import json
 import pytest
 
 from cases.published import CASES, changing
-from cases.published.changing import changed, designs_of
+from cases.published.changing import changed
 from cases.published.conclusions import conclusions_of
+from cases.published.own import designs_of
 from cases.published.paper import published_case
 from qmodels.systems.spec.text.toml import spec_from_toml
 
