@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from cases.published.conclusions import Conclusion, Parameter, simulated
 from cases.tables import read_rows
 from cases.today import guide, papers, pointer_banks
-from cases.today.papers import on, queueing, today
+from cases.today.papers import queueing, today
 from cases.today.pointer_banks import Design, deciding, design_of, solved
 from cases.today.processor import processor
 from qmodels.systems.cache.llc_processor import LlcProcessor
@@ -88,7 +89,7 @@ def test_parts_are_replaced_in_every_system():
         readings=lambda value: [(LlcProcessor(), "m"), (LlcProcessor(slices=4), "m"), value],
         of=lambda a, b, c: a,
     )  # fmt: skip
-    one, other, number = on(asked, {"cores": 8}).readings(1.0)
+    one, other, number = asked.on(partial(replace, cores=8)).readings(1.0)
     assert one[0] == LlcProcessor(cores=8)
     assert other[0] == LlcProcessor(slices=4, cores=8)
     assert number == 1.0
