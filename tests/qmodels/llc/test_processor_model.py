@@ -280,7 +280,7 @@ def test_messages(call, message):
 
 
 @pytest.mark.parametrize(
-    ("architecture", "first"), [("private", "cores"), ("shared", "LLC"), ("none", "cores")]
+    ("architecture", "first"), [("slices", "cores"), ("shared", "LLC"), ("none", "cores")]
 )
 def test_what_fills_up_first(architecture, first):
     answer = qm.solve(LlcProcessor(architecture=architecture))
