@@ -23,6 +23,7 @@ from cases.study.words.advice import answer_section
 from cases.study.words.answer import claims_of
 from cases.study.words.doubts import front_doubts
 from cases.study.words.findings import front_section, trust
+from cases.study.words.screen import Screen
 from cases.tables import csv_text
 from optimize.decisions.decision import Decision
 from optimize.search.clock import announced, estimate, span
@@ -125,6 +126,8 @@ class Asked:
         How designs are simulated.
     out : Path
         Where all is kept.
+    full : bool
+        Whether all that was found is said, not the first screen alone.
     """
 
     specs: Mapping[str, Any]
@@ -135,6 +138,7 @@ class Asked:
     enough: int | None
     runs: Runs
     out: Path
+    full: bool = False
 
     def explored(self, progress: Progress | None) -> Explored:
         """Explore and write the files."""
@@ -148,7 +152,8 @@ class Asked:
         from cases.study.plots import front_figure
         from cases.study.run import explore_case
         from cases.study.tables import design_columns
-        from cases.study.words.findings import study_text
+        from cases.study.words.findings import full_text
+        from cases.study.words.screen import study_screens
 
         spec = next(iter(self.specs.values()))
         space = chosen_space(spec, self.choices) if self.choices else default_space(spec, self.given)
@@ -170,7 +175,7 @@ class Asked:
         paths = save_study(study, self.out)
         designs = design_columns(study.parts[0])
         forms = Forms(
-            text=lambda: study_text(study),
+            text=lambda: full_text(study) if self.full else study_screens(study, str(self.out)),
             data=lambda: summary(study),
             csv=lambda: csv_text({name: column[designs["front"]] for name, column in designs.items()}),
         )
@@ -214,7 +219,9 @@ class Asked:
         sections = [answer_section(decision, answer, name)]
         sections += [front_section(decision)] if len(decision.front) else []
         sections.append(trust(decision))
+        screen = Screen(decision=decision, name=name, growth=growth, study=str(self.out))
         data = {
+            "screen": screen.data(),
             "answer": answer,
             "doubts": front_doubts(decision),
             "front": columns,
@@ -224,7 +231,7 @@ class Asked:
             "holes": found.holes,
         }
         forms = Forms(
-            text=lambda: "\n\n".join(section.text() for section in sections),
+            text=lambda: "\n\n".join(section.text() for section in sections) if self.full else screen.text(),
             data=lambda: data,
             csv=lambda: csv_text(columns),
         )

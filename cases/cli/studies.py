@@ -77,10 +77,13 @@ def explore(
     as_json: Json = False,
     as_csv: Csv = False,
     plot: Plot = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="All that was found, below the first screen's answer.")
+    ] = False,
 ) -> int:
     """Answer which design is best, and why: all designs solved, those simulated that decide; resumes a study.
 
-    Without objectives a packet processor is explored for its latency, energy, cost, conflicts and throughput;
+    Without objectives a packet processor is explored for its area (cost), latency p99 and throughput;
     unless --subject-to limits overflow_probability, at most 0.001 of its segments may be refused.
     A varied field that is set (--set channels=4 or --set 'channels=[2,4]') is explored over these values;
     with --vary these fields alone vary, of a system of any kind.
@@ -106,12 +109,14 @@ def explore(
         enough=exploring.ENOUGH if budget is None else None,
         runs=runs,
         out=out,
+        full=full,
     )
     with progress_bars() as bars, interruptible():
         explored = asked.explored(bars)
     paths = [*explored.paths, *([] if plot is None else [plot])]
     text = explored.forms.text
-    output.show(explored.forms._replace(text=lambda: text() + _listed(paths)), explored.figure)
+    files = _listed(paths) if full else ""
+    output.show(explored.forms._replace(text=lambda: text() + files), explored.figure)
     return 130 if explored.interrupted else 0
 
 

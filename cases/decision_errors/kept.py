@@ -21,8 +21,6 @@ from cases.study.analysis import DIGITS
 from cases.study.deciding import stated_errors
 from cases.study.packet_processor import (
     DATA,
-    MAXIMIZE,
-    MINIMIZE,
     SUBJECT_TO,
     default_processor,
     default_space,
@@ -42,6 +40,10 @@ from qmodels.systems.spec.fields import get_field, replace_fields
 from qmodels.systems.spec.metrics import is_relative
 from qmodels.systems.traffic.arrivals import OnOff
 from qmodels.systems.traffic.sizes import imix
+
+MINIMIZE = ("packet_latency", "energy_per_packet", "cost", "write_conflict_probability")
+MAXIMIZE = ("saturation_data_rate",)
+"""Objectives with which the designs were drawn and kept."""
 
 PACKETS, REPLICATIONS, SEED = 20_000, 4, 1000
 DRAWN, DRAWN_PACKETS = 100, 10_000

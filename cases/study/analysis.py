@@ -1,4 +1,4 @@
-"""One workload explored analytically: all designs, the front, a greedy search, the choice under a budget."""
+"""One workload explored analytically: every design, and the front."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from cases.study.packet_processor import GREEDY_ORDER, solved_columns
+from cases.study.packet_processor import solved_columns
 from optimize.search.exploration import Exploration
 from optimize.search.explore import explore
-from optimize.search.greedy import Step, simplex_weights
-from optimize.search.pareto import FrontComparison, compare_fronts
 from optimize.spaces.numbering import Columns
 from optimize.spaces.space import Space
 from qmodels.systems.packets.packet_processor import PacketProcessor
@@ -24,65 +22,26 @@ DIGITS = 5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Budget:
-    """The feasible design of least mean latency within a cost budget."""
-
-    limit: float  # the budget [mm2]
-    row: int | None  # None if nothing fits
-    latency: float  # infinite if nothing fits [ns]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Analysis:
     """One workload explored analytically."""
 
     name: str  # the workload
     exploration: Exploration  # every design with its metrics, the exact front and its knee
-    greedy: Exploration | None  # the greedy search; None without a front
-    against: FrontComparison | None  # the greedy front against the exact one
-    budget: Budget | None  # the choice under a cost budget; None without a front
     seconds: float  # time for solving all designs [s]
 
-    @property
-    def greedy_path(self) -> tuple[Step, ...]:
-        """The steps of the greedy search that weighs all objectives alike."""
-        steps = self.greedy.history if self.greedy else ()
-        return tuple(step for step in steps if len(set(step.weights)) == 1)
 
-
-def analyse(name: str, space: Space, goals: Mapping[str, Any], *, budget: float | None = None) -> Analysis:
+def analyse(name: str, space: Space, goals: Mapping[str, Any]) -> Analysis:
     """Explore a space with the analytic model.
 
     ``name``: the workload, for the reports; ``goals``: ``minimize``, ``maximize`` and ``subject_to``, as
-    `explore` takes them; ``budget``: cost budget of a choice; by default the cost of the knee [mm2].
+    `explore` takes them.
     """
     started = time.perf_counter()
     exploration = explore(space, solved_columns, **goals, vectorized=True, digits=DIGITS)
     seconds = time.perf_counter() - started
-    greedy = against = chosen_within = None
-    if exploration.knee is not None:
-        greedy = explore(
-            space,
-            Recall(exploration),
-            **goals,
-            vectorized=True,
-            method="greedy",
-            digits=DIGITS,
-            order=[*GREEDY_ORDER, *(name for name in space.choices if name not in GREEDY_ORDER)],
-            # In steps of 1/k for k objectives, so that all alike is one of the weightings.
-            weights=simplex_weights(len(exploration.objectives), len(exploration.objectives)),
-        )
-        against = compare_fronts(
-            greedy.values[greedy.front], exploration.values[exploration.front], maximize=exploration.maximized
-        )
-        limit = float(exploration.table["cost"][exploration.knee]) if budget is None else budget
-        chosen_within = choose_within(exploration, limit)
     return Analysis(
         name=name,
         exploration=exploration,
-        greedy=greedy,
-        against=against,
-        budget=chosen_within,
         seconds=seconds,
     )
 
@@ -105,12 +64,3 @@ class Recall:
         return {
             name: column[rows] for name, column in table.items() if name not in ("design", *space.choices)
         }
-
-
-def choose_within(exploration: Exploration, limit: float) -> Budget:
-    """Choose the feasible design of least mean latency that costs at most `limit`."""
-    table = exploration.table
-    affordable = exploration.feasible & (table["cost"] <= limit)
-    latency = np.where(affordable, table["packet_latency"], np.inf)
-    row = int(latency.argmin())
-    return Budget(limit=limit, row=row if affordable[row] else None, latency=float(latency[row]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from cases.study import PACKETS
-from cases.study.analysis import Budget
 from cases.study.check import Runs
 from cases.study.parts import Part, Study
-from cases.study.tables import design_columns, error_ranges, error_rows, greedy_rows, simulated_rows
+from cases.study.tables import design_columns, error_ranges, error_rows, simulated_rows
 from cases.study.words.advice import answer
 from cases.study.words.doubts import front_doubts
+from cases.study.words.screen import screen_of
 from cases.study.words.several import several_summary
 from cases.study.words.stream import trace_summary
 from cases.tables import columns_of, csv_text, json_text
@@ -46,7 +46,6 @@ def save_study(study: Study, out: Path) -> list[Path]:
         texts: dict[str, Callable[[], str]] = {}
         for part in study.parts:
             texts[f"designs-{part.name}.csv"] = lambda part=part: csv_text(design_columns(part))  # type: ignore[misc]
-        texts["greedy.csv"] = lambda: csv_text(columns_of(greedy_rows(study)))
         if any(part.check and len(part.check.rows) for part in study.parts):
             texts["simulated.csv"] = lambda: csv_text(columns_of(simulated_rows(study)))
             texts["errors.csv"] = lambda: csv_text(columns_of(error_rows(study)))
@@ -113,6 +112,7 @@ def _part_summary(part: Part) -> dict[str, Any]:
         "saturated": int((~table["stable"]).sum()),
         "solve_seconds": analysis.seconds,
         "trace": trace_summary(exploration.space.base.workload),
+        "screen": screen_of(part).data(),
         "answer": answer(part),
         "doubts": front_doubts(part.decision),
         "star": {
@@ -126,28 +126,11 @@ def _part_summary(part: Part) -> dict[str, Any]:
         "excluded": exploration.excluded,
         "holes": exploration.holes,
         "closest": None if exploration.closest is None else int(table["design"][exploration.closest]),
-        "greedy": None
-        if analysis.greedy is None or analysis.against is None
-        else {
-            "evaluations": analysis.greedy.evaluations,
-            "front_points_found": analysis.against.found_points,
-            "front_points_missed": len(analysis.against.missed),
-            "hypervolume_ratio": analysis.against.hypervolume_ratio,
-        },
-        "budget": None if analysis.budget is None else _budget_summary(analysis.budget, table),
         "simulated": None if check is None else check.simulated.table["design"],
         "disputed": None if check is None else check.disputed,
         "errors": None
         if check is None
         else {region: {error.metric: error for error in errors} for region, errors in error_ranges(check)},
-    }
-
-
-def _budget_summary(budget: Budget, table: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "cost_limit": budget.limit,
-        "design": None if budget.row is None else int(table["design"][budget.row]),
-        "packet_latency": None if budget.row is None else budget.latency,
     }
 
 

@@ -40,12 +40,9 @@ FULL_CHOICES: dict[str, tuple[int, ...]] = {
 }
 """Every decision of the joint system: 1,080,000 designs."""
 
-MINIMIZE = ("packet_latency", "energy_per_packet", "cost", "write_conflict_probability")
+MINIMIZE = ("cost", "packet_latency_p99")
 MAXIMIZE = ("saturation_data_rate",)
 SUBJECT_TO = {"overflow_probability": (None, 1e-3)}
-
-GREEDY_ORDER = ("alloc_trial_count", "interleaving_step", "channels", "link_width", "slices")
-"""Order in which the greedy search decides the fields: the allocator first, as Ykman-Couvreur et al. do."""
 
 PART = "part: "
 """Prefix of the columns that hold the shares of the packet latency."""

@@ -88,7 +88,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "saturated by the model (a latency stands at the edge)": {
         "marker": "x", "s": 9, "color": GREY, "linewidths": 0.7, "rasterized": True,
     },
-    "Pareto front in five objectives (analytic)": {
+    "Pareto front (analytic)": {
         "s": 12, "color": BLUE, "linewidths": 0, "rasterized": True,
     },
     "simulated: beyond the axis": {
@@ -104,9 +104,6 @@ LOOKS: dict[str, dict[str, Any]] = {
         ("starred: best simulated", "starred: knee (analytic)"),
         {"marker": "*", "s": 190, "color": GREEN, "edgecolors": "white", "linewidths": 0.8, "zorder": 7},
     ),
-    "least latency within the budget (analytic)": {
-        "marker": "D", "s": 46, "color": "none", "edgecolors": "black", "zorder": 6,
-    },
 }  # fmt: skip
 """What each kind of mark looks like, by its words in the legend."""
 
@@ -126,15 +123,14 @@ class _View:
         self.top = latency_limit(part, y) if y.endswith("latency") and len(front) else None
 
     def draw(self) -> None:
-        """Draw all designs, the front, the simulated designs, what is starred and the budget."""
+        """Draw all designs, the front, the simulated designs and what is starred."""
         exploration, axes = self.part.analysis.exploration, self.axes
         self._dots("design (analytic)", exploration.feasible)
         self._mark("saturated by the model (a latency stands at the edge)", self.table, ~self.table["stable"])
-        self._dots("Pareto front in five objectives (analytic)", exploration.front)
+        self._dots("Pareto front (analytic)", exploration.front)
         if self.part.check is not None and len(self.part.check.rows):
             self._simulated(self.part.check)
         self._stars()
-        self._budget()
         if self.top is not None:
             axes.set_ylim(0, self.top)
         axes.set_xlabel(label(self.x))
@@ -151,15 +147,6 @@ class _View:
         if len(x):
             inside = y if self.top is None else np.minimum(y, self.top)
             self.axes.scatter(x, inside, clip_on=False, label=text, **LOOKS[text])
-
-    def _budget(self) -> None:
-        """Draw the best within the budget, and the budget."""
-        budget = self.part.analysis.budget
-        if budget is None or budget.row is None:
-            return
-        self._dots("least latency within the budget (analytic)", [budget.row])
-        if self.x == "cost":
-            self.axes.axvline(budget.limit, color="black", linewidth=0.8, linestyle=":", label="cost budget")
 
     def _simulated(self, check: Check) -> None:
         """Draw the simulated designs, each with a line to its analytic value."""

@@ -65,23 +65,3 @@ def error_rows(study: Study) -> Iterator[dict[str, Any]]:
 def error_ranges(check: Check) -> list[tuple[str, tuple[MetricError, ...]]]:
     """Return the error tables of a check with the range of load each covers."""
     return [("all", check.errors), ("up to 80 % of saturation", check.errors_in_range)]
-
-
-def greedy_rows(study: Study) -> Iterator[dict[str, Any]]:
-    """Yield every step of every greedy search path."""
-    for part in study.parts:
-        analysis = part.analysis
-        goals = list(zip(analysis.exploration.objectives, analysis.exploration.maximized, strict=True))
-        for step in analysis.greedy.history if analysis.greedy else ():
-            costs = zip(goals, step.costs, strict=True)
-            yield {
-                "workload": part.name,
-                "path": step.path,
-                "weights": " ".join(f"{weight:g}" for weight in step.weights),
-                "field": step.field or "start",
-                "value": step.value,
-                "design": step.design,
-                **{name: -cost if maximized else cost for (name, maximized), cost in costs},
-                "better": step.better,
-                "kept": step.kept,
-            }

@@ -1,14 +1,13 @@
-"""One workload explored analytically: the searches against the exhaustive exploration."""
+"""One workload explored analytically: the front, and every row."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from cases.study.analysis import DIGITS, analyse, choose_within
+from cases.study.analysis import DIGITS, analyse
 from cases.study.goals import goals_of
-from cases.study.packet_processor import GREEDY_ORDER, default_space, solved_columns
-from cases.study.searches import search_rows, search_section
+from cases.study.packet_processor import default_space, solved_columns
 from qmodels.systems.spec.fields import replace_fields
 
 
@@ -52,56 +51,7 @@ def test_saturated_designs_are_never_on_the_front(analysis):
     assert np.isinf(table["packet_latency"][~table["stable"]]).all()
 
 
-@pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 1.0])
-def test_best_within_a_budget(analysis, share):
-    table = analysis.exploration.table
-    usable = analysis.exploration.feasible
-    limit = float(np.quantile(table["cost"][usable], share))
-    budget = choose_within(analysis.exploration, limit)
-    affordable = usable & (table["cost"] <= limit)
-    assert affordable[budget.row]
-    assert table["packet_latency"][budget.row] == budget.latency == table["packet_latency"][affordable].min()
-
-
-def test_no_design_within_the_budget(analysis):
-    budget = choose_within(analysis.exploration, 0.5)
-    assert budget.row is None and budget.latency == np.inf
-
-
-def test_searches_are_laid_beside_each_other(analysis):
-    rows = {row["method"].split(" (")[0]: row for row in search_rows(analysis)}
-    assert list(rows) == ["exhaustive", "greedy", "coordinate"]
-    table, limit = analysis.exploration.table, analysis.budget.limit
-    usable = analysis.exploration.feasible & (table["cost"] <= limit)
-    assert rows["exhaustive"]["best"] == table["packet_latency"][usable].min()
-    for method in ("greedy", "coordinate"):
-        row = rows[method]
-        assert row["best"] in table["packet_latency"][usable]
-        assert row["missed"] == pytest.approx(row["best"] / rows["exhaustive"]["best"] - 1)
-        assert row["evaluations"] <= rows["exhaustive"]["evaluations"]
-    section = search_section(analysis, "title", ["line"])
-    assert [row[0] for row in section.rows] == [row["method"] for row in search_rows(analysis)]
-
-
-def test_greedy_looks_at_few_designs_in_the_order_of_the_papers(analysis):
-    greedy = analysis.greedy
-    assert len(greedy.table["design"]) < len(analysis.exploration.table["design"])
-    fields = [step.field for step in analysis.greedy_path if step.field]
-    assert list(dict.fromkeys(fields)) == list(GREEDY_ORDER)
-    assert analysis.against.exact_points == len(analysis.exploration.front)
-    assert 0 < analysis.against.hypervolume_ratio <= 1
-
-
-def test_greedy_recalls_what_the_model_says(analysis):
-    exact = analysis.exploration.table
-    rows = np.searchsorted(exact["design"], analysis.greedy.table["design"])
-    for name in analysis.exploration.objectives:
-        assert np.array_equal(analysis.greedy.table[name], exact[name][rows])
-
-
 def test_nothing_keeps_up(small_specs):
     overloaded = replace_fields(small_specs["large-packets"], {"load_factor": 100})
     analysis = analyse("large", default_space(overloaded), goals_of(overloaded))
     assert analysis.exploration.knee is None
-    assert analysis.greedy is analysis.budget is analysis.against is None
-    assert analysis.greedy_path == ()

@@ -27,7 +27,6 @@ NAMES = PacketProcessor.metric_names.both
 FILES = {
     "designs-large-packets.csv",
     "designs-small-packets.csv",
-    "greedy.csv",
     "simulated.csv",
     "errors.csv",
     "study.txt",
@@ -110,7 +109,6 @@ def test_summary_is_plain_json(small_study):
     front = saved["workloads"][0]["front"]
     assert len(front) == len(study.parts[0].analysis.exploration.front)
     assert all(design["stable"] for design in front)
-    assert saved["workloads"][0]["budget"]["packet_latency"] > 0
     assert set(saved["workloads"][0]["errors"]["all"]) == set(NAMES)
     assert set(saved["files"]) == FILES - {STORE}
 
@@ -125,9 +123,9 @@ def test_the_text_has_answers_first_then_fronts_then_trust_and_a_file_the_rest(s
     fronts = [text.index(f"Pareto front, {part.name}") for part in study.parts]
     trust = [text.index(f"How far to trust it, {part.name}") for part in study.parts]
     assert first[0] == 0 and first[1] < fronts[0] < trust[0] < fronts[1] < trust[1]
-    for words in ("latency ns", "saturates Gb/s", "energy nJ", "cost mm2", "±"):
+    for words in ("p99 ns", "saturates Gb/s", "cost mm2", "±"):
         assert words in text
-    for words in ("hypervolume ratio", "within a cost budget", "Greedy search (analytic)", "Simulated check"):
+    for words in "Simulated check":
         assert words in everything and words not in text
     assert several_section(study).title in text
 

@@ -20,7 +20,21 @@ def doubt_lines(doubts: Mapping[str, int], count: int, what: str) -> list[str]:
     >>> doubt_lines({"load above 80%": 1, "short runs": 3}, 3, "systems")
     ['load above 80% (1 of 3 systems)', 'short runs']
     """
-    return [f"{words} ({k} of {count} {what})" if k < count else words for words, k in doubts.items() if k]
+    said = {_warned(words): k for words, k in doubts.items() if k}
+    return [f"{words} ({k} of {count} {what})" if k < count else words for words, k in said.items()]
+
+
+def _warned(words: str) -> str:
+    """Return a doubt as it is said: of a direction that the simulation contradicts, what is wrong.
+
+    >>> _warned("packet_latency along channels is ordered against the simulation at such loads")
+    'the model ranks channels opposite to the simulation in packet latency here'
+    """
+    metric, along, rest = words.partition(" along ")
+    field, against, _ = rest.partition(" is ordered against the simulation")
+    if not along or not against:
+        return words
+    return f"the model ranks {field} opposite to the simulation in {metric.replace('_', ' ')} here"
 
 
 def sweep_doubts(answer: Any) -> Section | None:

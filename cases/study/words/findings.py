@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from cases.study.analysis import Analysis
 from cases.study.check import Check, half_widths
 from cases.study.parts import Part, Study
-from cases.study.searches import search_section
 from cases.study.words.advice import SHORT, marks, recommendation
 from cases.study.words.doubts import front_doubts
 from cases.study.words.section import Section
@@ -49,12 +47,10 @@ def answer_sections(part: Part) -> tuple[Section, ...]:
 
 @lru_cache(maxsize=16)
 def detail_sections(part: Part) -> tuple[Section, ...]:
-    """Return what else was found: of the trace, by other searches, and in each simulated design."""
+    """Return what else was found: of the trace, and in each simulated design."""
     base = part.analysis.exploration.space.base
     stream = trace_section(base.workload, **trace_limits(base))
     sections = [] if stream is None else [stream]
-    if part.analysis.exploration.knee is not None:
-        sections += [_greedy(part.analysis), _searches(part)]
     return (*sections, *(_check(part, part.check) if part.check is not None else ()))
 
 
@@ -164,45 +160,6 @@ def trust(decision: Decision) -> Section:
         named = ", ".join(str(design) for design in decision.table["design"][rows[turned]][:POINTS])
         lines.append(f"feasible by only one of model and simulation: {named}")
     return Section(title="How far to trust it", lines=lines)
-
-
-def _greedy(analysis: Analysis) -> Section:
-    objectives, table = analysis.exploration.objectives, analysis.exploration.table
-    designs = table["design"]
-    rows = [
-        [
-            step.field.replace("_", " ") if step.field else "start",
-            "" if step.value is None else str(step.value),
-            step.design,
-            *(cell(table, name, int(np.searchsorted(designs, step.design))) for name in objectives),
-            "kept" if step.kept else "",
-        ]
-        for step in analysis.greedy_path
-    ]
-    lines = [f"one path, all objectives weighed alike; a field is scanned until it gets no better; {LEGEND}"]
-    if analysis.greedy is not None and analysis.against is not None:
-        lines.append(
-            f"all paths: {len(analysis.greedy.table['design'])} designs looked at; "
-            f"{len(analysis.against.missed)} of {analysis.against.exact_points} points of the front missed, "
-            f"hypervolume ratio {analysis.against.hypervolume_ratio:.3f}"
-        )
-    headings = ["field", "value", "design", *(SHORT.get(name, name) for name in objectives), ""]
-    return Section(title="Greedy search (analytic)", lines=lines, headings=headings, rows=rows)
-
-
-def _searches(part: Part) -> Section:
-    """Return what every search chooses within the cost of the model's knee, and what it cost."""
-    analysis, budget = part.analysis, part.analysis.budget
-    title = "Least latency within a cost budget, by every method (analytic)"
-    if budget is None or budget.row is None:
-        limit = "" if budget is None else f" for at most {number(budget.limit)} mm2"
-        return Section(title=title, lines=[f"no feasible design{limit}"])
-    design = int(analysis.exploration.table["design"][budget.row])
-    return search_section(
-        analysis,
-        title,
-        [f"at most {number(budget.limit)} mm2: design {design} with {number(budget.latency)} ns"],
-    )
 
 
 def _estimate(check: Check, metric: str, k: int) -> str:

@@ -1,0 +1,64 @@
+"""The first screen: its bounds for every kind, its numbers, and what makes it preliminary."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cases.study.words.screen import LINES, WIDTH, _percent, screen_of, study_screens
+
+
+def bounded(text):
+    lines = text.splitlines()
+    assert len(lines) <= LINES, len(lines)
+    assert max(map(len, lines)) <= WIDTH, max(lines, key=len)
+    return lines
+
+
+def test_the_screen_of_a_study_is_bounded_and_says_what_the_summary_says(small_study):
+    study, out = small_study
+    saved = json.loads((out / "study.json").read_text(encoding="utf-8"))
+    for part, entry in zip(study.parts, saved["workloads"], strict=True):
+        screen = screen_of(part)
+        lines = bounded(screen.text())
+        best = entry["screen"]["best"]
+        row = part.decision.chosen
+        assert best["design"] == part.decision.table["design"][row] and lines[0].startswith(part.name)
+        assert f"--design {best['design']}" in lines[-1]
+        for name, ends in best["values"].items():
+            assert ends == pytest.approx(part.decision.interval(name, row))
+            assert screen._quantity(name, ends[1]) in screen.text()
+        rows = [line for line in lines if " -> " in line]
+        for change, line in zip(entry["screen"]["changes"], rows, strict=False):
+            assert all(_percent(share) in line for share in change["shares"].values())
+
+
+def test_what_was_not_simulated_is_marked(small_study):
+    for part in small_study[0].parts:
+        screen = screen_of(part)
+        rows = [line for line in screen.text().splitlines() if " -> " in line]
+        sources = [change["source"] for change in screen.data()["changes"][: len(rows)]]
+        assert ["model" if line.endswith("model") else "simulated" for line in rows] == sources
+
+
+def test_several_workloads_begin_with_the_one_design_for_all(small_study):
+    first = study_screens(small_study[0], "study").splitlines()[0]
+    assert first.startswith(("For all 2 workloads design ", "No design is feasible under all"))
+
+
+def test_open_designs_make_it_preliminary(small_study):
+    for part in small_study[0].parts:
+        found = screen_of(part).data()["preliminary"]
+        if len(part.decision.open):
+            assert any("could still enter the front" in why for why, _ in found)
+            assert screen_of(part).text().splitlines()[2].startswith("Preliminary: ")
+
+
+@given(st.floats(-1.0, 1e6))
+def test_a_share_has_at_most_four_digits_and_no_exponent(share):
+    text = _percent(share)
+    assert "e" not in text and "." not in text
+    assert text.startswith("x ") or sum(letter.isdigit() for letter in text) <= 4
