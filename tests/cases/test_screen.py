@@ -10,6 +10,18 @@ from hypothesis import strategies as st
 
 from cases.study.words.screen import LINES, WIDTH, _percent, screen_of, study_screens
 
+KINDS = {
+    "noc": ("link_width=8,16", "packet_latency", "bandwidth"),
+    "dram": ("channels=1,2", "read_latency", "bandwidth"),
+    "cache": ("entries_per_line=1,4", "miss_ratio", ""),
+    "llc-processor": ("slices=2,4", "response_latency", "data_rate"),
+    "numa": ("dma.channels=1,2", "execution_time", ""),
+    "queueing-network": ("stations.cpu.servers=1,2", "system_response_time", ""),
+    "system": ("parts.mesh.link_width=8,16", "latency", ""),
+    "packet-processor": ("channels=2,4", "", ""),
+}
+"""A field to vary of each kind, and objectives."""
+
 
 def bounded(text):
     lines = text.splitlines()
@@ -62,3 +74,22 @@ def test_a_share_has_at_most_four_digits_and_no_exponent(share):
     text = _percent(share)
     assert "e" not in text and "." not in text
     assert text.startswith("x ") or sum(letter.isdigit() for letter in text) <= 4
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_screen_of_every_kind_is_bounded_and_says_what_its_json_says(run, tmp_path, kind):
+    path = tmp_path / f"{kind}.toml"
+    path.write_text(run("init", kind)[1])
+    vary, least, most = KINDS[kind]
+    goals = [*(("--minimize", least) if least else ()), *(("--maximize", most) if most else ())]
+    words = ("explore", path, "--vary", vary, *goals, "--budget", "0", "--out", tmp_path / "study")
+    code, out, err = run(*words)
+    assert code == 0, err
+    lines = bounded(out.rstrip("\n"))
+    found = json.loads(run(*words, "--json")[1])
+    screen = found["screen"] if "screen" in found else found["workloads"][0]["screen"]
+    assert screen["simulated"] == 0 and lines[2].startswith("Preliminary: no design was simulated")
+    assert f"design {screen['best']['design']}" in out
+    for change in screen["changes"]:
+        assert change["source"] == "model"
+        assert any(all(_percent(one) in line for one in change["shares"].values()) for line in lines)

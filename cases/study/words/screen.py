@@ -25,7 +25,7 @@ WIDTH, LINES = 80, 25
 VALUES, CHANGES, COLUMNS = 5, 4, 3
 """Most metrics of the best design, neighbours of it, and columns of these."""
 
-WIDE, NARROW = (14, 24, 20), (13, 13, 13, 13)
+WIDE, NARROW = (14, 24, 18), (16, 16, 16, 6)
 """Columns that the cells of the two tables take."""
 
 SHORTEST = 1000
@@ -91,7 +91,7 @@ class Screen:
                 "designs": len(decision.front),
                 **{name: self._span(name) for name in decision.model.objectives},
             },
-            "open": len(decision.open),
+            "open": int((decision.open != row).sum()),
         }
 
     def text(self) -> str:
@@ -198,14 +198,14 @@ class Screen:
         best = found["best"]
         fields = "   ".join(f"{_words(name)} {value}" for name, value in best["fields"].items())
         lines = _said("Best   ", f"{fields}   design {best['design']}")
-        lines.append(_row("", [best["source"], f"{100 * LEVEL:.0f} % interval", "limit"], 22, WIDE))
+        lines.append(_row("", [best["source"], f"{100 * LEVEL:.0f} % interval", "limit"], 24, WIDE))
         for name, (low, value, high) in best["values"].items():
             ends = "" if low == high else f"{self._quantity(name, low)} to {self._quantity(name, high)}"
             least, most = best["limits"][name] or (None, None)
             limits = [f">= {self._quantity(name, least)}"] if least is not None else []
             limits += [f"<= {self._quantity(name, most)}"] if most is not None else []
             cells = [self._quantity(name, value), ends, ", ".join(limits)]
-            lines.append(_row("  " + _words(name), cells, 22, WIDE))
+            lines.append(_row("  " + _words(name), cells, 24, WIDE))
         resource, load = found["bottleneck"].values()
         said = [f"bottleneck {resource} {_load(load)}"] if resource else []
         if found["growth"] is not None:
@@ -217,8 +217,8 @@ class Screen:
         if found["open"]:
             rest = f"{many(found['open'], 'other design')} could be as good within the intervals"
         spans = [
-            f"{_words(name)} {self._quantity(name, found['front'][name][0])}"
-            f" to {self._quantity(name, found['front'][name][1])}"
+            f"{_words(name)} "
+            + " to ".join(dict.fromkeys(self._quantity(name, end) for end in found["front"][name]))
             for name in self.decision.model.objectives
         ]
         front = f"{many(found['front']['designs'], 'design')}: {', '.join(spans)}"
@@ -233,11 +233,11 @@ def _changes(changes: list[dict[str, Any]], room: int) -> list[str]:
     """Return the table of what neighbouring choices change, in so many lines at most."""
     if not changes or room < 3:
         return []
-    lines = ["", _row("Change", map(_words, changes[0]["shares"]), 28, NARROW)]
+    lines = ["", _row("Change", map(_words, changes[0]["shares"]), 26, NARROW)]
     for one in changes[: room - 2]:
         what = f"  {_words(one['field'])} {_said_value(one['before'])} -> {_said_value(one['after'])}"
         cells = [_percent(share) for share in one["shares"].values()]
-        lines.append(_row(what, [*cells, "model" * (one["source"] == "model")], 28, NARROW))
+        lines.append(_row(what, [*cells, "model" * (one["source"] == "model")], 26, NARROW))
     return lines
 
 
