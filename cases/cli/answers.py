@@ -62,7 +62,7 @@ class Solved:
 
     def csv(self) -> str:
         """Return it as one row per metric."""
-        names = ("metric", "unit", "analytic", "error", "bias", "error_unit")
+        names = ("metric", "unit", "analytic", "low", "high", "error", "bias", "error_unit")
         rows = ({**row, "analytic": row["value"]} for row in self.result.rows())
         lines = [{name: row.get(name, "") for name in names} for row in rows]
         trusted = {"validated": self.result.validated, "doubts": "; ".join(self.result.notes)}
