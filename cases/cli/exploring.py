@@ -153,7 +153,7 @@ class Asked:
         from cases.study.run import explore_case
         from cases.study.tables import design_columns
         from cases.study.words.findings import full_text
-        from cases.study.words.screen import study_screens
+        from cases.study.words.screen import study_text
 
         spec = next(iter(self.specs.values()))
         space = chosen_space(spec, self.choices) if self.choices else default_space(spec, self.given)
@@ -175,7 +175,7 @@ class Asked:
         paths = save_study(study, self.out)
         designs = design_columns(study.parts[0])
         forms = Forms(
-            text=lambda: full_text(study) if self.full else study_screens(study, str(self.out)),
+            text=lambda: full_text(study) if self.full else study_text(study, str(self.out)),
             data=lambda: summary(study),
             csv=lambda: csv_text({name: column[designs["front"]] for name, column in designs.items()}),
         )

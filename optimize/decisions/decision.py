@@ -10,13 +10,18 @@ import numpy.typing as npt
 
 from optimize.checks import Range
 from optimize.search.exploration import Exploration
-from optimize.search.pareto import IntArray
+from optimize.search.feasibility import objective_values
+from optimize.search.pareto import IntArray, ideal_distance
 from optimize.spaces.numbering import Columns
 
 BoolArray = npt.NDArray[np.bool_]
 
 LEVEL = 0.9
 """Share of the designs that the intervals of a decision are to cover."""
+
+TIED = 0.01
+"""Distance to the ideal, each objective scaled by its range on the front, by which designs are not told
+apart: less than the intervals of their simulations (chosen in view)."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -91,6 +96,23 @@ class Decision:
         names = (f"{metric}_low", metric, f"{metric}_high") if metric in self.corrected else (metric,) * 3
         low, best, high = (float(self.table[name][row]) for name in names)
         return low, best, high
+
+    @property
+    def rivals(self) -> IntArray:
+        """Open rows that could be chosen instead within their intervals.
+
+        With the good ends of their intervals they lie nearer to the ideal of the front than the chosen one by
+        more than `TIED`; of one objective, and where none is chosen, all open rows.
+        """
+        model, rows = self.model, self.open
+        if self.chosen is None or len(model.objectives) == 1:
+            return rows
+        ends = {name: "_low" if name in model.minimize else "_high" for name in self.corrected}
+        names = [name + ends.get(name, "") for name in model.objectives]
+        values, good = (objective_values(self.table, metrics) for metrics in (model.objectives, names))
+        points = np.vstack([values[[self.chosen]], good[rows]])
+        far = ideal_distance(points, values[self.front], maximize=model.maximized)
+        return rows[far[0] - far[1:] > TIED]
 
     @property
     def contradicted(self) -> IntArray:

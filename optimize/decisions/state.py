@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from optimize import checks
 from optimize.decisions.correction import Correction, features_of
-from optimize.decisions.decision import LEVEL, BoolArray, Decision
+from optimize.decisions.decision import LEVEL, TIED, BoolArray, Decision
 from optimize.decisions.uncertain import excluded
 from optimize.decisions.worth import Known, chances, next_rows
 from optimize.search.exploration import Exploration, conclude
@@ -22,11 +22,6 @@ from optimize.spaces.stability import LOAD, STABLE, saturated
 
 MARGIN = 0.05
 """How far from a full resource the word of the model on who keeps up is not believed (chosen in view)."""
-
-
-TIED = 0.01
-"""Distance to the ideal, each objective scaled by its range on the front, by which designs are not told
-apart: less than the intervals of their simulations (chosen in view)."""
 
 
 class State:

@@ -67,7 +67,6 @@ def test_front_shows_units_and_marks_the_simulated(small_study):
         "Pareto front",
         "starred: ",
         "simulated with 90 % interval",
-        "cost budget",
     ):
         assert any(word.startswith(start) for word in shown), start
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
@@ -12,10 +13,13 @@ from cases.study.parts import Part, Study
 from cases.study.words.advice import SHORT
 from cases.study.words.answer import question_of
 from cases.study.words.doubts import front_doubts
+from cases.study.words.several import Several, several
+from cases.study.words.stream import trace_limits, trace_warnings
 from cases.tables import many
 from optimize.decisions.changes import Growth
-from optimize.decisions.decision import LEVEL, Decision
+from optimize.decisions.decision import LEVEL, TIED, Decision
 from optimize.decisions.reasons import Alternative
+from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.conditions import plain, quantity
 from qmodels.systems.traffic.arrivals import Recorded
 
@@ -25,14 +29,8 @@ WIDTH, LINES = 80, 25
 VALUES, CHANGES, COLUMNS = 5, 4, 3
 """Most metrics of the best design, neighbours of it, and columns of these."""
 
-WIDE, NARROW = (14, 24, 18), (16, 16, 16, 6)
-"""Columns that the cells of the two tables take."""
-
-SHORTEST = 1000
-"""Packets of a trace from which its p99 rests on ten packets or more."""
-
-UNSTEADY = 2.0
-"""Rate of the busiest twentieth of a trace over its mean from which the mean alone says too little."""
+TOGETHER, BESIDE = 3, 2
+"""Most workloads side by side, and those of which there is room for intervals."""
 
 MEAN = "packet_latency"
 
@@ -70,7 +68,7 @@ class Screen:
             "simulated": len(decision.simulated),
             "seconds": decision.seconds,
             "preliminary": self._preliminary(),
-            "warnings": list(front_doubts(decision)),
+            "warnings": [*front_doubts(decision), *self._misfits()],
             "best": None,
         }
         if row is None:
@@ -91,7 +89,8 @@ class Screen:
                 "designs": len(decision.front),
                 **{name: self._span(name) for name in decision.model.objectives},
             },
-            "open": int((decision.open != row).sum()),
+            "open": len(decision.open),
+            "rivals": len(decision.rivals),
         }
 
     def text(self) -> str:
@@ -99,16 +98,9 @@ class Screen:
         found = self.data()
         done = f"{many(found['designs'], 'design')}, {found['simulated']} simulated, {found['seconds']:.0f} s"
         head = self.name[: WIDTH - len(done) - 2]
-        above = [head + done.rjust(WIDTH - len(head)), ""]
-        for why, settles in found["preliminary"][:1]:
-            above += _said("", f"Preliminary: {why}. Settled by {settles}.")
-        below = [line for one in found["warnings"][:1] for line in _said("", f"warning: {one}")]
-        more = len(found["warnings"]) - 1
-        below += [f"{more} more in --full"] if more > 0 else []
+        above = [head + done.rjust(WIDTH - len(head)), "", *_preliminary(found["preliminary"])]
         best = found["best"]
-        show = "" if best is None else f"qmodels show {self.study} --design {best['design']}"
-        page = f"{self.study}/report.html" if self.page else ""
-        below += _said("Next   ", "   ".join(filter(None, [show, page, "--full"])))
+        below = _warned(found["warnings"]) + _next(self.study, best and best["design"], self.page)
         room = LINES - len(above) - len(below)
         lines = [*above, *(self._nothing() if best is None else self._answer(found, room)), *below]
         return "\n".join(line.rstrip() for line in lines)
@@ -162,18 +154,17 @@ class Screen:
         arrivals = getattr(getattr(decision.model.space.base, "workload", None), "arrivals", None)
         if isinstance(arrivals, Recorded):
             seen = arrivals.trace.description
-            if len(arrivals.trace) < SHORTEST:
-                found.append(("the trace is too short for a p99", f"a trace of {SHORTEST} packets or more"))
-            if seen.statistics.peak_to_mean > UNSTEADY:
-                peak = plain(seen.statistics.peak_to_mean)
-                found.append((f"the traffic is unsteady, peaks {peak} times its mean", "a longer trace"))
+            if seen.steadiness.steady is False:
+                found.append(("the rate of the trace changes", "a study of each part of it"))
+            elif seen.steadiness.steady is None or not np.isfinite(seen.slowest_ns):
+                found.append(("bursts may outlast the trace", "a longer trace"))
         if decision.interrupted:
             found.append(("the simulations were interrupted", "the same command again, which goes on"))
         if not len(decision.simulated):
             found.append(("no design was simulated", "--budget 60s"))
-        elif len(decision.open):
-            open_designs = many(len(decision.open), "design")
-            found.append((f"{open_designs} could still enter the front", "a longer --budget"))
+        elif len(decision.rivals):
+            rivals = many(len(decision.rivals), "design")
+            found.append((f"{rivals} could still be better", "a longer --budget"))
         if (
             decision.chosen is not None
             and decision.chosen not in decision.results
@@ -181,6 +172,12 @@ class Screen:
         ):
             found.append(("the best design was not simulated", "a longer --budget"))
         return found
+
+    def _misfits(self) -> list[str]:
+        """Return what of a trace does not fit the system."""
+        base = self.decision.model.space.base
+        joint = isinstance(base, PacketProcessor)
+        return trace_warnings(base.workload, **trace_limits(base)) if joint else []
 
     def _nothing(self) -> list[str]:
         """Return which design comes nearest where none is feasible."""
@@ -198,32 +195,52 @@ class Screen:
         best = found["best"]
         fields = "   ".join(f"{_words(name)} {value}" for name, value in best["fields"].items())
         lines = _said("Best   ", f"{fields}   design {best['design']}")
-        lines.append(_row("", [best["source"], f"{100 * LEVEL:.0f} % interval", "limit"], 24, WIDE))
+        rows = [["", best["source"], f"{100 * LEVEL:.0f} % interval", "limit"]]
         for name, (low, value, high) in best["values"].items():
-            ends = "" if low == high else f"{self._quantity(name, low)} to {self._quantity(name, high)}"
+            ends = "" if low == high else self._span_text(name, low, high)
             least, most = best["limits"][name] or (None, None)
             limits = [f">= {self._quantity(name, least)}"] if least is not None else []
             limits += [f"<= {self._quantity(name, most)}"] if most is not None else []
-            cells = [self._quantity(name, value), ends, ", ".join(limits)]
-            lines.append(_row("  " + _words(name), cells, 24, WIDE))
-        resource, load = found["bottleneck"].values()
-        said = [f"bottleneck {resource} {_load(load)}"] if resource else []
+            rows.append(["  " + _words(name), self._quantity(name, value), ends, ", ".join(limits)])
+        lines += _table(rows)
+        said = self._bottleneck(found)
         if found["growth"] is not None:
-            by = "simulated" if self.growth and self.growth.simulated is not None else "model"
-            said.append(f"traffic may grow by {_percent(found['growth'])} ({by})")
+            by = "simulated" if self.growth and self.growth.simulated is not None else "by the model"
+            said.append(f"traffic may grow by {_percent(found['growth']).lstrip('+')} ({by})")
         lines += _said("  ", "; ".join(said)) if said else []
-        sure = "Simulated" if best["source"] == "simulated" else "The model's word, not simulated"
-        rest = "within the intervals no other design enters the front"
-        if found["open"]:
-            rest = f"{many(found['open'], 'other design')} could be as good within the intervals"
-        spans = [
-            f"{_words(name)} "
-            + " to ".join(dict.fromkeys(self._quantity(name, end) for end in found["front"][name]))
-            for name in self.decision.model.objectives
-        ]
-        front = f"{many(found['front']['designs'], 'design')}: {', '.join(spans)}"
-        last = ["", *_said("Sure?  ", f"{sure}; {rest}."), *_said("Front  ", front)]
+        last = ["", *_said("Sure?  ", self._sure(found)), *_said("Front  ", self._front(found))]
         return [*lines, *_changes(found["changes"], room - len(lines) - len(last)), *last]
+
+    def _bottleneck(self, found: dict[str, Any]) -> list[str]:
+        resource, load = found["bottleneck"].values()
+        return [f"bottleneck {resource} {_load(load)}"] if resource else []
+
+    def _sure(self, found: dict[str, Any]) -> str:
+        sure = "Simulated" if found["best"]["source"] == "simulated" else "The model's word, not simulated"
+        if found["rivals"]:
+            return f"{sure}; {many(found['rivals'], 'other design')} could be better within the intervals."
+        rest = "no other design is better within the intervals"
+        near = f" by more than {100 * TIED:.0f} % of the front's ranges"
+        return f"{sure}; {rest}{near if len(self.decision.model.objectives) > 1 else ''}."
+
+    def _front(self, found: dict[str, Any]) -> str:
+        goals = self.decision.model.objectives
+        spans = [f"{_words(name)} {self._span_text(name, *found['front'][name])}" for name in goals]
+        more = f" ({found['open']} more could be on it)" if found["open"] else ""
+        return f"{many(found['front']['designs'], 'design')}{more}: {', '.join(spans)}"
+
+    def _measured(self, metric: str, design: int, beside: int) -> str:
+        """Return a metric of a design, with its interval where there is room."""
+        rows = np.flatnonzero(self.decision.table["design"] == design)
+        low, value, high = self.decision.interval(metric, int(rows[0]))
+        half = f" ± {self._quantity(metric, (high - low) / 2)}"
+        return self._quantity(metric, value) + half * (low < high < np.inf and beside <= BESIDE)
+
+    def _span_text(self, metric: str, low: float, high: float) -> str:
+        """Return two values, their unit once if it is the same."""
+        first, last = (self._quantity(metric, end) for end in (low, high))
+        same = first.partition(" ")[2] == last.partition(" ")[2]
+        return first if first == last else f"{first.partition(' ')[0] if same else first} to {last}"
 
     def _quantity(self, metric: str, value: float) -> str:
         return quantity(self.decision.model.space.base, metric, value)
@@ -233,22 +250,40 @@ def _changes(changes: list[dict[str, Any]], room: int) -> list[str]:
     """Return the table of what neighbouring choices change, in so many lines at most."""
     if not changes or room < 3:
         return []
-    lines = ["", _row("Change", map(_words, changes[0]["shares"]), 26, NARROW)]
+    rows = [["Change", *map(_words, changes[0]["shares"]), ""]]
     for one in changes[: room - 2]:
         what = f"  {_words(one['field'])} {_said_value(one['before'])} -> {_said_value(one['after'])}"
-        cells = [_percent(share) for share in one["shares"].values()]
-        lines.append(_row(what, [*cells, "model" * (one["source"] == "model")], 26, NARROW))
-    return lines
+        rows.append([what, *(_percent(share) for share in one["shares"].values()), one["source"]])
+    while sum(max(map(len, column)) + 2 for column in zip(*rows, strict=True)) > WIDTH + 2:
+        rows = [[*row[:-2], row[-1]] for row in rows]
+    return ["", *_table(rows)]
+
+
+def _preliminary(reasons: list[tuple[str, str]]) -> list[str]:
+    """Return the weightiest reason why an answer may not stand."""
+    said = [f"Preliminary: {why}. Settled by {settles}." for why, settles in reasons[:1]]
+    return [line for one in said for line in _said("", one)]
+
+
+def _warned(warnings: list[str]) -> list[str]:
+    """Return the first of some warnings, and how many more there are."""
+    lines = [line for one in warnings[:1] for line in _said("", f"warning: {one}")]
+    more = len(warnings) - 1
+    return lines + ([f"{many(more, 'more warning')} with --full"] if more > 0 else [])
+
+
+def _next(study: str, design: int | None, page: bool) -> list[str]:
+    show = "" if design is None else f"qmodels show {study} --design {design}"
+    return _said("Next   ", "   ".join(filter(None, [show, f"{study}/report.html" * page, "--full"])))
 
 
 def _words(name: str) -> str:
-    """Return a field or metric in words of at most 20 letters, without units."""
+    """Return a field or metric in words, without units."""
     short = {"cost": "area", MEAN: "latency", "packet_latency_p99": "latency p99"}
     short |= {"saturation_data_rate": "saturates", "link_width": "link B"}
     stem = name.rpartition(".")[2]
-    return (short.get(stem) or (SHORT[stem] if stem in ("interleaving_step", "alloc_trial_count") else stem))[
-        :20
-    ].replace("_", " ")
+    short |= {one: SHORT[one] for one in ("interleaving_step", "alloc_trial_count")}
+    return short.get(stem, stem).replace("_", " ")
 
 
 def _said_value(value: Any) -> str:
@@ -272,16 +307,19 @@ def _percent(share: float) -> str:
     return f"{100 * share:+.0f} %" if abs(share) >= 0.005 else "0 %"
 
 
-def _row(first: str, cells: Any, start: int, widths: tuple[int, ...]) -> str:
-    line = first[: start - 1].ljust(start)
-    line += "".join(cell[: width - 1].ljust(width) for cell, width in zip(cells, widths, strict=False))
-    return line[:WIDTH].rstrip()
+def _table(rows: list[list[str]]) -> list[str]:
+    """Return rows of cells in columns as wide as they need, the first at least a third of the screen."""
+    widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
+    widths[0] = max(widths[0], min(24, widths[0] + WIDTH + 2 - sum(widths)))
+    lines = ("".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return [line[:WIDTH].rstrip() for line in lines]
 
 
 def _said(first: str, text: str) -> list[str]:
     """Return a sentence in at most two lines."""
-    rest = " " * len(first)
-    return wrap(text, WIDTH, initial_indent=first, subsequent_indent=rest, max_lines=2, placeholder=" ...")
+    rest, kept = " " * len(first), re.sub(r"(?<=\d) (?=\S)", "\u00a0", text)  # a number keeps its unit
+    lines = wrap(kept, WIDTH, initial_indent=first, subsequent_indent=rest, max_lines=2, placeholder=" ...")
+    return [line.replace("\u00a0", " ") for line in lines]
 
 
 def screen_of(part: Part, study: str = "study") -> Screen:
@@ -289,18 +327,49 @@ def screen_of(part: Part, study: str = "study") -> Screen:
     return Screen(decision=part.decision, name=part.name, growth=part.growth, study=study, page=True)
 
 
-def study_screens(study: Study, where: str) -> str:
-    """Return the screens of all workloads, of several the one design for all of them first."""
-    from cases.study.words.several import several
+def study_text(study: Study, where: str) -> str:
+    """Return the screen of a study: of several workloads, of the one design for all of them."""
+    found = several(study)
+    screens = [screen_of(part, where) for part in study.parts]
+    if found is None:
+        return "\n\n".join(one.text() for one in screens)
+    return _side_by_side(found, screens, where)
 
-    together, screens = several(study), [screen_of(part, where).text() for part in study.parts]
-    if together is None:
-        return "\n\n".join(screens)
-    chosen = together.choice.chosen
-    if chosen is None:
-        first = "No design is feasible under all workloads."
+
+def _side_by_side(found: Several, screens: list[Screen], where: str) -> str:
+    """Return what the one design for all workloads is under each."""
+    design, known = found.choice.chosen, [one.data() for one in screens]
+    done = f"{many(known[0]['designs'], 'design')}, {sum(one['simulated'] for one in known)} simulated, "
+    done += f"{sum(one['seconds'] for one in known):.0f} s"
+    head = ", ".join(one.name for one in screens)[: WIDTH - len(done) - 2]
+    reasons = [
+        (f"{why} ({one.name})", settles)
+        for one, data in zip(screens, known, strict=True)
+        for why, settles in data["preliminary"]
+    ]
+    lines = [head + done.rjust(WIDTH - len(head)), "", *_preliminary(reasons)]
+    shown = list(zip(screens, known, strict=True))[:TOGETHER]
+    level = f"± half of {100 * LEVEL:.0f} %" if len(shown) <= BESIDE else ""
+    rows = [[level, *(one.name for one, _ in shown)]]
+    if design is None:
+        lines += _said("Best   ", f"none: no design is feasible under all {len(screens)} workloads")
     else:
-        seen = [name for name, designs in together.simulated.items() if chosen in designs]
-        first = f"For all {len(study.parts)} workloads {together.described(chosen)}; "
-        first += f"simulated under {len(seen)} of {len(study.parts)}."
-    return "\n\n".join(["\n".join(_said("", first)), *screens])
+        at = {name: found.value(screens[0].name, design, name) for name in found.fields()}
+        fields = [f"{_words(name)} {value}" for name, value in at.items()]
+        lines += _said("Best   ", "   ".join([*fields, f"design {design}"]))
+        seen = {one.name: design in found.simulated.get(one.name, ()) for one in screens}
+        rows.append(["  for all of them", *("simulated" if seen[one.name] else "model" for one, _ in shown)])
+        for name in screens[0]._metrics:
+            rows.append(["  " + _words(name), *(one._measured(name, design, len(shown)) for one, _ in shown)])
+    alone = [f"design {one['best']['design']}" if one["best"] else "none" for _, one in shown]
+    rows.append(["  best alone", *alone])
+    lines += [*_table(rows), ""]
+    for one, data in shown[:BESIDE]:
+        lines += _said("Front  ", f"{one.name}: {one._front(data)}") if data["best"] else []
+    warnings = [
+        f"{one.name}: {warning}"
+        for one, data in zip(screens, known, strict=True)
+        for warning in data["warnings"]
+    ]
+    lines += _warned(warnings) + _next(where, design, page=True)
+    return "\n".join(line.rstrip() for line in lines)
