@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from optimize import checks
 from optimize.search.pareto import FloatArray, hypervolume, nondominated
-from optimize.spaces.choices import choice_values
 from optimize.spaces.constraints import Constraint, Point
+from optimize.spaces.numbering import choice_values
 from optimize.spaces.space import Space
 from optimize.spaces.structure import Conditions, Structure
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from optimize import checks
 from optimize.search.pareto import FloatArray
 from optimize.spaces.evaluation import metric_columns
-from optimize.spaces.readings import numeric_column, words
 from qmodels.systems.spec.fields import find_field, replace_paths, walk
 
 Evaluate = Callable[[Any], object]
@@ -148,3 +148,18 @@ class Model:
             point = words({name: values[row] for name, values in columns.items()})
             raise ValueError(f"evaluate returned NaN for {(self.metrics or [])[column]!r} at {point}")
         return found
+
+
+def numeric_column(columns: Mapping[str, Any], metric: str) -> FloatArray:
+    """Return the column of a metric, which must exist and be numbers or truth values."""
+    if metric not in columns:
+        raise ValueError(f"no metric {metric!r}{checks.nearest(metric, columns)}")
+    column = columns[metric]
+    if column.dtype.kind not in "bf":
+        raise ValueError(f"metric {metric!r} must be a number, got {column[0]!s}")
+    return np.asarray(column, dtype=float)
+
+
+def words(point: Mapping[str, Any]) -> str:
+    """Return ``load=0.5, width=8``; ``the spec`` where nothing is varied."""
+    return ", ".join(f"{field}={value!s}" for field, value in point.items()) or "the spec"

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from optimize import checks
-from optimize.analysis.model import Model
+from optimize.analysis.model import Model, words
 from optimize.search.pareto import FloatArray
-from optimize.spaces.readings import words
 from qmodels.systems.spec.fields import find_field
 
 RESAMPLES, TOGETHER = 1000, 50

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from optimize.decisions.process import BLOCK, Process, fit
 from optimize.search.pareto import FloatArray, IntArray
-from optimize.spaces.choices import Column
-from optimize.spaces.numbering import Columns
+from optimize.spaces.numbering import Column, Columns
 from optimize.spaces.space import Space
 from optimize.spaces.stability import LOAD
 

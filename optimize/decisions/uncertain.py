@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from optimize.search.dominance import distinct_front, dominated_by
-from optimize.search.pareto import FloatArray, Mask, as_costs
+from optimize.search.pareto import FloatArray, Mask, as_costs, distinct_front, dominated_by
 
 BoolArray = npt.NDArray[np.bool_]
 

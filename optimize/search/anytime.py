@@ -13,9 +13,8 @@ import numpy.typing as npt
 
 from optimize.search.bounds import ROUNDING, Derived, Directions
 from optimize.search.branch_bound import BranchAndBound, _Ranks
-from optimize.search.dominance import distinct_front, dominated_by
 from optimize.search.feasibility import Demand
-from optimize.search.pareto import FloatArray, hypervolume, nondominated
+from optimize.search.pareto import FloatArray, distinct_front, dominated_by, hypervolume, nondominated
 from optimize.search.proof import Left, Proof
 from optimize.spaces.evaluation import significant
 from optimize.spaces.numbering import Columns, Designs

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from optimize.search.bounds import ROUNDING, Directions
-from optimize.search.dominance import distinct_front, dominated_by
 from optimize.search.feasibility import Demand
-from optimize.search.pareto import FloatArray
+from optimize.search.pareto import FloatArray, distinct_front, dominated_by
 from optimize.search.proof import Proof, Violation
 from optimize.spaces.numbering import Columns, Designs
 from optimize.spaces.space import Space

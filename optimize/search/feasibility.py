@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from optimize.checks import Range, size_of
 from optimize.search.pareto import FloatArray, IntArray, as_costs
-from optimize.spaces.choices import Column
-from optimize.spaces.numbering import Columns
+from optimize.spaces.numbering import Column, Columns
 from optimize.spaces.stability import STABLE, excess, resources, saturated, words
 
 Tally = tuple["Exclusion", Counter[str]]

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from optimize.spaces.choices import Column
-from optimize.spaces.numbering import Designs, Grid
+from optimize.spaces.numbering import Column, Designs, Grid
 from qmodels.systems.spec.fields import replace_paths
 
 SMALL = 64

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from optimize.spaces.choices import Column
 from optimize.spaces.holes import MisuseError
-from optimize.spaces.numbering import Columns, Designs
+from optimize.spaces.numbering import Column, Columns, Designs
 from optimize.spaces.space import Space
 from optimize.spaces.stability import STABLE
 

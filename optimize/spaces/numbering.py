@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from optimize.spaces.choices import Column, choice_column, choice_values
 from optimize.spaces.constraints import Point
 from optimize.spaces.structure import Conditions, Structure, cell_numbers
 from qmodels.systems.spec.cost import afford
 from qmodels.systems.spec.fields import find_fields, replace_paths
 
+Column = npt.NDArray[Any]
 Columns = dict[str, Column]
 Designs = npt.NDArray[np.int64]
 
@@ -149,3 +149,35 @@ class Grid:
 def _words(point: Point) -> str:
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in point.items()}
     return ", ".join(f"{name}={value!r}" for name, value in plain.items())
+
+
+def choice_values(name: str, values: Iterable[object]) -> tuple[Any, ...]:
+    """Return the choices of a field as a tuple: at least one, none twice."""
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        raise ValueError(f"{name} must be a sequence of choices, got {values!r}")
+    result = tuple(values)
+    if not result:
+        raise ValueError(f"{name} must have at least one choice, got {values!r}")
+    try:
+        distinct = len(set(result)) == len(result)
+    except TypeError:  # values that cannot be hashed are compared one by one
+        distinct = False
+    for k, value in enumerate(() if distinct else result):
+        if value in result[:k]:
+            raise ValueError(f"{name} must have distinct choices, got {value!r} twice")
+    return result
+
+
+def choice_column(values: tuple[Any, ...]) -> Column:
+    """Return choices as an array: numbers, truth values or words; anything else as objects."""
+    for kind in (bool, str):
+        if all(isinstance(value, kind) for value in values):
+            return np.array(values)
+    if all(isinstance(value, (int, float, np.number)) and not isinstance(value, bool) for value in values):
+        return np.array(values)
+    column = np.empty(len(values), dtype=object)
+    for k, value in enumerate(values):
+        column[k] = value
+    return column

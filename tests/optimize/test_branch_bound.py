@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 
 from optimize import Space, explore
 from optimize.search.bounds import Directions
-from optimize.search.dominance import distinct_front, dominated_by
+from optimize.search.pareto import distinct_front, dominated_by
 
 
 @dataclass(frozen=True)
@@ -418,6 +418,6 @@ def test_dominance_by_a_front_of_several_blocks(monkeypatch):
     )
     expected = [bool(((front <= p).all(axis=1) & (front < p).any(axis=1)).any()) for p in points]
     assert dominated_by(points, front).tolist() == expected
-    monkeypatch.setattr("optimize.search.dominance.BLOCK", 100)
+    monkeypatch.setattr("optimize.search.pareto.BLOCK", 100)
     assert dominated_by(points, front).tolist() == expected
     assert dominated_by(np.array([[-0.0, 0.0]]), np.array([[0.0, 0.0]])).tolist() == [False]
