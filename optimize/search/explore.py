@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from optimize.spaces.chunk_store import ChunkStore
     from qmodels.systems.spec.store import ResultStore
 
-SEARCHES = ("greedy", "coordinate")
-METHODS = ("exhaustive", "greedy", "coordinate", "branch_and_bound")
+METHODS = ("exhaustive", "greedy", "branch_and_bound")
 
 KEPT_TOGETHER = 256
 """Designs of a task of which the front alone is kept, where the model takes them one by one."""
@@ -51,6 +50,7 @@ def explore(
     order: Sequence[str] | None = None,
     weights: Sequence[Sequence[float]] | None = None,
     restarts: int = 0,
+    coordinate: bool = False,
     bounds: Bounds | Derived | None = None,
     time_limit: float | None = None,
     seed: int = 0,
@@ -80,7 +80,7 @@ def explore(
         ``{metric: (low, high)}``, inclusive; None leaves a side open. Designs that the model calls
         not ``stable`` (a truth value) and those infinitely bad in an objective are never feasible;
         ``{"stable": (None, None)}`` admits the former.
-    method : {"exhaustive", "greedy", "coordinate", "branch_and_bound"}
+    method : {"exhaustive", "greedy", "branch_and_bound"}
         Every design (the oracle); a search along the fields (see `optimize.search.greedy.search`), whose
         front is that of the designs it looked at; or branch and bound, which finds the front of
         all designs and evaluates only those that the bounds do not exclude.
@@ -94,6 +94,9 @@ def explore(
         in steps of 1/4 that sum to 1.
     restarts : int
         Random designs from which a search starts again, besides the base design.
+    coordinate : bool
+        Whether the greedy search goes on by coordinate moves: each scan looks at every choice, and passes
+        are repeated until no change of a single field improves the result.
     bounds : mapping, optional
         Required for branch and bound: for every metric among the objectives and constraints
         ``{field: "increasing" | "decreasing" | "constant"}``, which says how the metric moves when
@@ -204,7 +207,7 @@ def explore(
         raise ValueError(
             f"keep must be 'all' for other methods than exhaustive and for designs, got {keep!r}"
         )
-    searching = order is not None or weights is not None or bool(restarts)
+    searching = order is not None or weights is not None or bool(restarts) or coordinate
     _check_method(method, searching=searching, designs=designs, bounds=bounds, time_limit=time_limit)
     counts = {"chunk": (chunk, 1), "restarts": (restarts, 0), "seed": (seed, 0), "digits": (digits, 1)}
     for name, (number, least) in counts.items():
@@ -248,7 +251,7 @@ def explore(
             else:
                 history = run_search(
                     evaluator,
-                    coordinate=method == "coordinate",
+                    coordinate=coordinate,
                     order=order,
                     weights=weights,
                     restarts=restarts,
@@ -276,9 +279,11 @@ def _check_method(
     method: str, *, searching: bool, designs: object, bounds: object, time_limit: float | None
 ) -> None:
     """Refuse an unknown method, and arguments that belong to another one."""
+    if method == "coordinate":
+        raise ValueError("method 'coordinate' is now method='greedy' with coordinate=True")
     checks.choice("method", method, METHODS)
-    if method not in SEARCHES and searching:
-        raise ValueError("order, weights and restarts belong to the methods greedy and coordinate")
+    if method != "greedy" and searching:
+        raise ValueError("order, weights, restarts and coordinate belong to the method greedy")
     if method != "exhaustive" and designs is not None:
         raise ValueError(f"designs belongs to the method exhaustive, got method {method!r}")
     if (bounds is not None) != (method == "branch_and_bound"):

@@ -325,7 +325,7 @@ def test_evaluations_are_not_repeated_and_come_in_batches():
             {"bounds": BOUNDS | {"cost": "guess"}},
             r"bounds\['cost'\] must be {field: direction} or a function, got",
         ),
-        ({"order": ["width"]}, "order, weights and restarts belong to the methods greedy and coordinate"),
+        ({"order": ["width"]}, "order, weights, restarts and coordinate belong to the method greedy"),
         ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
     ],
 )

@@ -106,7 +106,7 @@ def test_an_irrelevant_field_is_evaluated_once():
         return {"x": chip.a + chip.b}
 
     space = Space(Chip(), a=[0, 1], b=[1, 2, 3], conditions={"b": {"a": [1]}})
-    for options in ({}, {"method": "greedy"}, {"method": "coordinate"}):
+    for options in ({}, {"method": "greedy"}, {"method": "greedy", "coordinate": True}):
         seen.clear()
         explore(space, model, minimize="x", **options)
         assert len(seen) == len(set(seen)) <= 4 and {b for a, b in seen if a == 0} <= {1}

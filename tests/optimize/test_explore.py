@@ -227,8 +227,10 @@ def test_every_method_agrees_on_what_keeps_up():
                           bounds={**bounds, "stable": {}}, **goals)  # fmt: skip
         fronts = [found.values[found.front].tolist() for found in (exact, bounded)]
         assert sorted(fronts[0]) == sorted(fronts[1])
-        for method in ("greedy", "coordinate"):
-            found = explore(grid(), loaded, subject_to=limits, method=method, **goals)
+        for coordinate in (False, True):
+            found = explore(
+                grid(), loaded, subject_to=limits, method="greedy", coordinate=coordinate, **goals
+            )
             assert found.table["stable"][found.front].all() or "stable" in limits
 
 
@@ -350,7 +352,12 @@ def test_other_methods_need_every_answer_and_say_which_design_has_none():
 
     with pytest.raises(ValueError) as caught:
         explore(
-            Space(Chip(), width=[4, 8], trials=[1, 2]), nan, minimize="cost", method="coordinate", restarts=4
+            Space(Chip(), width=[4, 8], trials=[1, 2]),
+            nan,
+            minimize="cost",
+            method="greedy",
+            coordinate=True,
+            restarts=4,
         )
     assert str(caught.value) == "evaluate returned NaN for 'latency' at design 3 (width=8, trials=2)"
 
@@ -402,7 +409,7 @@ def test_names_of_metrics_are_checked_on_the_first_result():
         ({"maximize": [3]}, "maximize must be names of metrics, got 3"),
         (
             {"minimize": "a", "method": "gredy"},
-            "method must be one of exhaustive, greedy, coordinate, branch_and_bound, got 'gredy'",
+            "method must be one of exhaustive, greedy, branch_and_bound, got 'gredy'",
         ),
         ({"minimize": "a", "chunk": 0}, "chunk must be a whole number >= 1, got 0"),
         ({"minimize": "a", "digits": 0}, "digits must be a whole number >= 1, got 0"),
@@ -410,14 +417,25 @@ def test_names_of_metrics_are_checked_on_the_first_result():
             {"minimize": "a", "restarts": -1, "method": "greedy"},
             "restarts must be a whole number >= 0, got -1",
         ),
-        ({"minimize": "a", "restarts": 1}, "order, weights and restarts belong to the methods greedy and"),
+        (
+            {"minimize": "a", "restarts": 1},
+            "order, weights, restarts and coordinate belong to the method greedy",
+        ),
+        (
+            {"minimize": "a", "coordinate": True},
+            "order, weights, restarts and coordinate belong to the method greedy",
+        ),
+        (
+            {"minimize": "a", "method": "coordinate"},
+            "method 'coordinate' is now method='greedy' with coordinate=True",
+        ),
         (
             {"minimize": "a", "order": ["width"]},
-            "order, weights and restarts belong to the methods greedy and coordinate",
+            "order, weights, restarts and coordinate belong to the method greedy",
         ),
         (
             {"minimize": "a", "weights": [[1]]},
-            "order, weights and restarts belong to the methods greedy and coordinate",
+            "order, weights, restarts and coordinate belong to the method greedy",
         ),
         (
             {"minimize": "a", "method": "greedy", "designs": [1]},
@@ -499,7 +517,7 @@ def test_explorations_are_compared_and_say_what_they_did_not_see():
 
 
 def test_restarts_look_further():
-    options: dict[str, Any] = {"method": "coordinate", "weights": [(1, 1, 1)], **GOALS}
+    options: dict[str, Any] = {"method": "greedy", "coordinate": True, "weights": [(1, 1, 1)], **GOALS}
     once = explore(grid(), solve, **options)
     more = explore(grid(), solve, restarts=3, seed=5, **options)
     assert {step.start for step in once.history} == {0} and {step.start for step in more.history} == {

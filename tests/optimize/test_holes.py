@@ -157,7 +157,7 @@ def test_a_store_keeps_holes_and_what_is_finished(tmp_path, keep):
         assert told(found) == HOLES and found.distinct == explore(space(), solve, **GOALS).distinct
     if keep == "all":
         with pytest.raises(ValueError, match=r"no answer at design \d+ .*: "):
-            explore(space(), lost, method="coordinate", restarts=60, **store, **GOALS)
+            explore(space(), lost, method="greedy", coordinate=True, restarts=60, **store, **GOALS)
 
 
 def test_a_model_without_any_answer_is_one_clear_error():
