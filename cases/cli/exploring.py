@@ -19,8 +19,6 @@ from cases.study.check import Runs
 from cases.study.files import our_version
 from cases.study.proving import proven_case
 from cases.study.run import STORE as SIMULATED
-from cases.study.words.advice import answer_section
-from cases.study.words.answer import claims_of
 from cases.study.words.doubts import front_doubts
 from cases.study.words.findings import front_section, trust
 from cases.study.words.screen import Screen
@@ -175,7 +173,7 @@ class Asked:
         paths = save_study(study, self.out)
         designs = design_columns(study.parts[0])
         forms = Forms(
-            text=lambda: full_text(study) if self.full else study_text(study, str(self.out)),
+            text=lambda: (full_text if self.full else study_text)(study, str(self.out)).rstrip(),
             data=lambda: summary(study),
             csv=lambda: csv_text({name: column[designs["front"]] for name, column in designs.items()}),
         )
@@ -214,15 +212,11 @@ class Asked:
             enough=self.enough,
             progress=None if progress is None else lambda done, total: progress("simulation", done, total),
         )
-        answer = claims_of(decision, columns_of_answer, grown=growth)
         columns = front_columns(decision)
-        sections = [answer_section(decision, answer, name)]
-        sections += [front_section(decision)] if len(decision.front) else []
-        sections.append(trust(decision))
+        sections = [*([front_section(decision)] if len(decision.front) else []), trust(decision)]
         screen = Screen(decision=decision, name=name, growth=growth, study=str(self.out))
         data = {
             "screen": screen.data(),
-            "answer": answer,
             "doubts": front_doubts(decision),
             "front": columns,
             "designs": found.evaluations + found.restored,
@@ -231,7 +225,7 @@ class Asked:
             "holes": found.holes,
         }
         forms = Forms(
-            text=lambda: "\n\n".join(section.text() for section in sections) if self.full else screen.text(),
+            text=lambda: "\n\n".join([screen.text(), *(one.text() for one in sections if self.full)]),
             data=lambda: data,
             csv=lambda: csv_text(columns),
         )

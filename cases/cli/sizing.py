@@ -10,7 +10,6 @@ import numpy as np
 
 from cases.cli.console import Forms
 from cases.cli.inputs import choices_of
-from cases.study.words.phrases import percent, words
 from optimize.analysis.sized import Size
 from optimize.analysis.sizing import size as size_spec
 from optimize.checks import Range, size_of
@@ -76,7 +75,7 @@ def _range(field: str, own: Any, within: str | None) -> tuple[Any, Any]:
 
 
 def _lines(spec: Any, found: Size, limits: dict[str, Range], which: str) -> list[str]:
-    name = words(found.field)
+    name = _words(found.field)
     asked = " and ".join(_limit(spec, metric, limits[metric]) for metric in limits)
     if found.value is None:
         lines = [
@@ -105,7 +104,7 @@ def _limit(spec: Any, metric: str, ends: Range) -> str:
         for word, bound in zip(("at least", "at most"), ends, strict=True)
         if bound is not None
     )
-    return f"{words(metric)} {' and '.join(said)}"
+    return f"{_words(metric)} {' and '.join(said)}"
 
 
 def _at(spec: Any, found: Size, value: Any, limits: dict[str, Range]) -> str:
@@ -118,8 +117,8 @@ def _at(spec: Any, found: Size, value: Any, limits: dict[str, Range]) -> str:
         number = float(answer.to_dict()[metric])
         room, bound = _room(number, ends)
         way = "of room" if room >= 0 else "beyond the limit"
-        share = f" ({percent(abs(room))} {way})" if bound and np.isfinite(room) else ""
-        parts.append(f"{words(metric)} {quantity(spec, metric, number)}{share}")
+        share = f" ({plain(100 * abs(room))} % {way})" if bound and np.isfinite(room) else ""
+        parts.append(f"{_words(metric)} {quantity(spec, metric, number)}{share}")
     load = f"{100 * answer.bottleneck_load:.0f} %"
     full = f"; fullest: {answer.bottleneck} at {load}" if answer.bottleneck else ""
     full += "" if answer.stable else ": it does not keep up"
@@ -151,7 +150,12 @@ def _trusted(spec: Any, found: Size, limits: dict[str, Range]) -> list[str]:
             unit, room = "points", room * size_of(bound)
         word = "more" if 100 * room > mean else "less: simulate it before you build on it"
         lines.append(
-            f"The model is off by {plain(mean)} {unit} on average in the {words(metric)} at such loads "
+            f"The model is off by {plain(mean)} {unit} on average in the {_words(metric)} at such loads "
             f"({bias:+.3g} signed): the room is {word}."
         )
     return lines
+
+
+def _words(name: str) -> str:
+    """Return the name of a metric, or of a field without the parts it is in, as words."""
+    return name.rpartition(".")[2].replace("_", " ")

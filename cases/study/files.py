@@ -16,7 +16,6 @@ from cases.study import PACKETS
 from cases.study.check import Runs
 from cases.study.parts import Part, Study
 from cases.study.tables import design_columns, error_ranges, error_rows, simulated_rows
-from cases.study.words.advice import answer
 from cases.study.words.doubts import front_doubts
 from cases.study.words.screen import screen_of
 from cases.study.words.several import several_summary
@@ -49,7 +48,7 @@ def save_study(study: Study, out: Path) -> list[Path]:
         if any(part.check and len(part.check.rows) for part in study.parts):
             texts["simulated.csv"] = lambda: csv_text(columns_of(simulated_rows(study)))
             texts["errors.csv"] = lambda: csv_text(columns_of(error_rows(study)))
-        texts["study.txt"] = lambda: full_text(study)
+        texts["study.txt"] = lambda: full_text(study, str(out))
         texts["report.html"] = lambda: page(study)
         for name, make in texts.items():
             with naming(out / name):
@@ -113,7 +112,6 @@ def _part_summary(part: Part) -> dict[str, Any]:
         "solve_seconds": analysis.seconds,
         "trace": trace_summary(exploration.space.base.workload),
         "screen": screen_of(part).data(),
-        "answer": answer(part),
         "doubts": front_doubts(part.decision),
         "star": {
             "design": None if part.star.row is None else int(table["design"][part.star.row]),

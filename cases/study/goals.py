@@ -7,12 +7,17 @@ from typing import Any
 
 from cases.study.packet_processor import CHOICES, MAXIMIZE, MINIMIZE, SUBJECT_TO
 from optimize import checks
+from optimize.decisions.decision import Decision
+from optimize.decisions.reasons import Question
 from optimize.spaces.space import Space
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.conditions import conditions, quantity, require_metrics
 from qmodels.systems.spec.fields import find_field, find_fields, get_field
 
 GOALS = ("minimize", "maximize", "subject_to")
+
+TRAFFIC = ("load_factor", "injection_rate", "rate", "arrival_rate")
+"""Fields that scale what a system is offered: the first that a spec has."""
 
 
 def goals_of(spec: Any, goals: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -96,3 +101,21 @@ def question_text(spec: Any, goals: Mapping[str, Any]) -> str:
 
 def _listed(words: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def traffic_field(decision: Decision) -> str | None:
+    """Return the field that scales the traffic of a decision; None if there is none, or it is varied."""
+    space = decision.model.space
+    for name in TRAFFIC:
+        try:
+            path = find_field(space.base, name)
+        except ValueError:
+            continue
+        number = isinstance(get_field(space.base, path), (int, float))
+        return path if number and path not in space.paths.values() else None
+    return None
+
+
+def question_of(decision: Decision) -> Question:
+    """Return a decision with the cost as the main objective if it is one."""
+    return Question(decision=decision, main="cost" if "cost" in decision.model.objectives else "")

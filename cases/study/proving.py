@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cases.study.check import Progress, Runs
 from cases.study.deciding import Simulator, decide_case
-from cases.study.words.answer import question_of, traffic_field
+from cases.study.goals import question_of, traffic_field
 from optimize.decisions.changes import TRIES, Evaluate, Growth, simulated_growth
 from optimize.decisions.decision import Decision
 from optimize.search.exploration import Exploration

@@ -91,9 +91,8 @@ def test_of_many_designs_the_front_is_kept_and_holes_are_told(run, file, tmp_pat
     assert kept["front"]["design"] == whole["front"]["design"]
     rows = list(csv.DictReader(io.StringIO((tmp_path / "front" / "designs.csv").read_text())))
     assert [int(row["design"]) for row in rows] == kept["front"]["design"]
-    text = run(*words, *goals[:-1], "--out", "front", "--budget", "0")[1]
-    about = {claim["about"] for claim in kept["answer"]}
-    assert "recommended" in about and not about & {"better", "buys most", "limit"}  # of designs not kept
+    text = run(*words, *goals[:-1], "--out", "front", "--budget", "0", "--full")[1]
+    assert kept["screen"]["best"] and not kept["screen"]["changes"]  # of designs not kept
     assert "6 designs solved, 1 not feasible" in text
     assert "no answer at 2 designs, as design 0 (link_width=24, injection_rate=0.01): ZeroDiv" in text
     assert f"of so many designs {len(rows)} of the model's front were looked at" in text
@@ -105,9 +104,9 @@ def test_of_many_designs_the_front_is_kept_and_holes_are_told(run, file, tmp_pat
     goals = (*goals, "--subject-to", "packet_latency < 1ns")
     code, out, err = run(*words, *goals, "--out", "none", "--budget", "0")
     assert (code, err) == (0, "")
-    answer = json.loads(out)["answer"]
-    assert [claim["about"] for claim in answer] == ["not feasible", "nearest"]
-    assert "of 6: " in answer[0]["text"] and "packet_latency <= 1 excludes" in answer[0]["text"]
+    screen = json.loads(out)["screen"]
+    assert screen["best"] is None
+    assert screen["excluded"][-1]["constraint"] == "packet_latency <= 1"
 
 
 def test_an_exploration_of_any_kind_is_kept_and_shown(run, file, tmp_path):
@@ -124,16 +123,15 @@ def test_an_exploration_of_any_kind_is_kept_and_shown(run, file, tmp_path):
     assert (code, err) == (0, "")
     front = json.loads(out)["front"]
     assert front["link_width"] == [32, 32] and front["injection_rate"] == [0.01, 0.02]
-    answer = {claim["about"]: claim for claim in json.loads(out)["answer"]}
-    assert answer["recommended"]["values"]["design"] in front["design"]
+    assert json.loads(out)["screen"]["best"]["design"] in front["design"]
     assert json.loads(out)["designs"] == 6 and max(front["packet_latency"]) < 40
     rows = list(csv.DictReader(io.StringIO((tmp_path / "kept" / "designs.csv").read_text())))
     assert [int(row["design"]) for row in rows if row["front"] == "True"] == front["design"]
     # Once more it is read from what was kept, and drawn.
     store = (tmp_path / "kept" / "solved.sqlite").stat().st_mtime_ns
     code, again, _ = run(*words, *goals, "--out", "kept", "--plot", "kept/front.svg", "--budget", "2s")
-    assert code == 0 and again.startswith("Recommended for noc\n") and "6 designs solved" in again
-    assert "The recommended design was simulated" in again
+    assert code == 0 and again.startswith("noc ") and "6 designs, " in again
+    assert "Sure?  Simulated; " in again
     assert (tmp_path / "kept" / "solved.sqlite").stat().st_mtime_ns == store
     drawn = (tmp_path / "kept" / "front.svg").read_text()
     assert "packet_latency (least is best)" in drawn and "bandwidth (most is best)" in drawn

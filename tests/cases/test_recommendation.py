@@ -15,8 +15,8 @@ from cases.study.packet_processor import DATA
 from cases.study.plots import error_figure, front_figure
 from cases.study.recommendation import SATURATED, recommend
 from cases.study.run import STORE, explore_case
-from cases.study.words.advice import recommendation
-from cases.study.words.findings import part_sections, study_text, trust
+from cases.study.words.findings import part_sections, trust
+from cases.study.words.screen import screen_of, study_text
 from cases.study.words.stream import trace_section, trace_summary
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import replace_fields
@@ -116,9 +116,11 @@ def test_the_recommendation_is_the_first_thing_said(unsteady):
     part = study.parts[0]
     designs = part.analysis.exploration.table["design"]
     star = designs[part.star.row]
-    title, asked, recommended, *_ = [recommendation(part).title, *recommendation(part).lines]
-    assert study_text(study).startswith(f"{title}\n  {asked[:40]}")
-    assert title == "Recommended for capture" and recommended.startswith(f"design {star} (")
+    section = screen_of(part).section()
+    title = section.title
+    assert title == "Recommended for capture" and any(f"design {star} (" in line for line in section.lines)
+    best = next(line for line in study_text(study, "out").splitlines() if line.startswith("Best "))
+    assert best.endswith(f"design {star}")
     text = (out / "report.html").read_text(encoding="utf-8")
     shown = title
     assert 0 < text.index(shown) < text.index("Pareto front")
@@ -188,8 +190,7 @@ def test_a_steady_trace_of_the_same_packets_contradicts_nothing(steady):
     part = steady.parts[0]
     assert part.star.row in part.decision.results and part.star.against_knee == ""
     assert part.check.simulated.table["stable"].all()
-    first, *_ = study_text(steady).splitlines()
-    assert first == "Recommended for capture"
+    assert screen_of(part).section().title == "Recommended for capture"
 
 
 def test_the_trace_is_described_and_the_description_follows_it(tmp_path):

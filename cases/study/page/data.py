@@ -13,10 +13,9 @@ from cases.study.page.packing import packed
 from cases.study.page.system import system
 from cases.study.page.traffic import traffic
 from cases.study.parts import Part, Study
-from cases.study.words.advice import recommendation
 from cases.study.words.findings import how_simulated, part_sections
+from cases.study.words.screen import screen_of
 from cases.study.words.section import Section
-from cases.study.words.several import several_section
 from cases.tables import heading, number
 from optimize.decisions.decision import LEVEL, Decision
 from optimize.search.pareto import FloatArray
@@ -32,12 +31,10 @@ def page_data(study: Study) -> dict[str, Any]:
     model's shares of the latency and its loads. ``simulation`` has what only a simulation says of the designs
     that were simulated, in the order of ``rows["simulated"]``.
     """
-    moved = several_section(study)
     done = [how_simulated(part.decision) for part in study.parts if part.decision.results]
     return {
         "title": "Packet processor study",
         "effort": done[0] if done else "none",
-        "moved": None if moved is None else _section(moved),
         "workloads": [_workload(part) for part in study.parts],
     }
 
@@ -47,9 +44,9 @@ def _workload(part: Part) -> dict[str, Any]:
     choices = decision.model.space.choices
     return {
         "name": part.name,
-        "verdict": _section(recommendation(part)),
+        "verdict": _section(screen_of(part).section()),
         "unsettled": _section(unsettled(part)),
-        "details": [_section(section) for section in part_sections(part)[1:]],
+        "details": [_section(section) for section in part_sections(part)],
         "interval": f"{100 * LEVEL:.0f} % interval",
         "count": len(decision.feasible),
         "fields": [

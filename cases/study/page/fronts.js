@@ -121,10 +121,10 @@ function nearest(svg, points, [px, py]) {
 
 function makeFronts() {
   const names = [...state.work.metrics.map((m) => m.name), ...state.work.fields.map((f) => f.name)];
-  const [first, second, third] = state.work.goals, last = state.work.goals.at(-1);
-  const has = (name) => state.work.goals.includes(name);
-  state.axes = has("cost") ? [["cost", first], [has("energy_per_packet") ? "energy_per_packet" : second, last]]
-    : [[second ?? state.work.fields[0].name, first], [third ?? state.work.fields[0].name, last]];
+  const { goals } = state.work, others = goals.filter((name) => name !== "cost"), [first, second, third] = others;
+  const priced = goals.includes("cost") && others.length > 0, field = state.work.fields[0].name;
+  state.axes = priced ? [["cost", first], [goals.includes("energy_per_packet") ? "energy_per_packet" : "cost", others.at(-1)]]
+    : [[second ?? field, first ?? "cost"], [third ?? field, others.at(-1) ?? "cost"]];
   $("fronts").replaceChildren(...state.axes.map((pair, k) => {
     const figure = h("div", { class: "figure front", tabindex: "0", role: "group", "aria-label": `Plot ${k + 1} of the designs; arrow keys step through them`,
       onkeydown: (event) => step(event, figure) });

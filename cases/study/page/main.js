@@ -26,8 +26,6 @@ function controls() {
   $("chosen-recommended").addEventListener("click", () => choose(state.work.rows.chosen));
   $("sensitivity-metric").addEventListener("change", () => { state.sensitivity = $("sensitivity-metric").value; drawSensitivity(); });
   $("errors-metric").addEventListener("change", () => { state.error = $("errors-metric").value; drawErrors(); });
-  $("moved-section").hidden = DATA.moved === null;
-  if (DATA.moved) $("moved").replaceChildren(...sectionOf(DATA.moved, "h3"));
 }
 redraws.all.push(drawWords);
 controls();

@@ -10,12 +10,11 @@ import numpy as np
 
 from cases.study.check import Check, half_widths
 from cases.study.parts import Part, Study
-from cases.study.words.advice import SHORT, marks, recommendation
 from cases.study.words.doubts import front_doubts
-from cases.study.words.section import Section
-from cases.study.words.several import several_section
+from cases.study.words.screen import screen_of, study_text
+from cases.study.words.section import SHORT, Section
 from cases.study.words.stated_error import LEGEND, cell
-from cases.study.words.stream import trace_limits, trace_note, trace_section
+from cases.study.words.stream import trace_limits, trace_section
 from cases.tables import heading, many, number
 from optimize.decisions.decision import LEVEL, Decision
 from optimize.search.feasibility import objective_values
@@ -38,14 +37,6 @@ DISTINCT = 3
 
 
 @lru_cache(maxsize=16)
-def answer_sections(part: Part) -> tuple[Section, ...]:
-    """Return what is read first: the answer, the front, and how far to trust them."""
-    if part.decision.chosen is None:
-        return recommendation(part), trust(part.decision)
-    return recommendation(part), front_section(part.decision), trust(part.decision)
-
-
-@lru_cache(maxsize=16)
 def detail_sections(part: Part) -> tuple[Section, ...]:
     """Return what else was found: of the trace, and in each simulated design."""
     base = part.analysis.exploration.space.base
@@ -55,8 +46,9 @@ def detail_sections(part: Part) -> tuple[Section, ...]:
 
 
 def part_sections(part: Part) -> list[Section]:
-    """Return all that the study of one workload found, the answer first."""
-    return [*answer_sections(part), *detail_sections(part)]
+    """Return what the study of one workload found below its screen."""
+    front = [front_section(part.decision)] if len(part.decision.front) else []
+    return [*front, trust(part.decision), *detail_sections(part)]
 
 
 def front_section(decision: Decision) -> Section:
@@ -162,6 +154,18 @@ def trust(decision: Decision) -> Section:
     return Section(title="How far to trust it", lines=lines)
 
 
+def marks(part: Part, row: int) -> str:
+    """Return what a design is to the study: starred, knee of the model, contradicted by its simulation."""
+    decision = part.decision
+    simulated = bool(decision.table["simulated"][row])
+    words = [
+        "starred" if row == decision.chosen else "",
+        "knee" if row == decision.model.knee else "",
+        "contradicted" if simulated and decision.feasible[row] != decision.model.feasible[row] else "",
+    ]
+    return ", ".join(filter(None, words))
+
+
 def _estimate(check: Check, metric: str, k: int) -> str:
     """Return a simulated value with half the width of its interval."""
     spread = float(half_widths(check.simulated.table, metric)[k])
@@ -241,23 +245,11 @@ def _percent(share: float) -> float:
     return round(100 * share, 2)
 
 
-def study_text(study: Study) -> str:
-    """Return the findings for a terminal: the answers of all workloads, then their fronts and their trust."""
-    answered = [answer_sections(part) for part in study.parts]
-    sections = [first for first, *_ in answered]
+def full_text(study: Study, where: str = "study") -> str:
+    """Return all that was found: the screens, then the fronts, the trust and the errors."""
+    parts = study.parts if len(study.parts) > 1 else ()
+    said = [study_text(study, where), *(screen_of(part, where).text() for part in parts)]
     for part in study.parts:
-        base = part.analysis.exploration.space.base
-        note = trace_note(base.workload, **trace_limits(base))
-        sections += [] if note is None else [note]
-    moved = several_section(study)
-    sections += [moved] if moved else []
-    for part, (_, *rest) in zip(study.parts, answered, strict=True):
-        title = f"{{}}, {part.name}" if len(study.parts) > 1 else "{}"
-        sections += [replace(section, title=title.format(section.title)) for section in rest]
-    return "\n\n".join(section.text() for section in sections)
-
-
-def full_text(study: Study) -> str:
-    """Return all that was found, for a file."""
-    details = [section for part in study.parts for section in detail_sections(part)]
-    return "\n\n".join([study_text(study), *(section.text() for section in details)]) + "\n"
+        title = f"{{}}, {part.name}" if parts else "{}"
+        said += [replace(one, title=title.format(one.title)).text() for one in part_sections(part)]
+    return "\n\n".join(said) + "\n"

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from cases.study.goals import question_of, question_text
 from cases.study.parts import Part, Study
-from cases.study.words.advice import SHORT
-from cases.study.words.answer import question_of
 from cases.study.words.doubts import front_doubts
+from cases.study.words.section import SHORT, Section
 from cases.study.words.several import Several, several
 from cases.study.words.stream import trace_limits, trace_warnings
 from cases.tables import many
@@ -72,7 +72,7 @@ class Screen:
             "best": None,
         }
         if row is None:
-            return found
+            return found | {"excluded": decision.model.excluded}
         resource, load = question_of(decision).bottleneck(row)
         return found | {
             "best": {
@@ -176,8 +176,11 @@ class Screen:
     def _misfits(self) -> list[str]:
         """Return what of a trace does not fit the system."""
         base = self.decision.model.space.base
-        joint = isinstance(base, PacketProcessor)
-        return trace_warnings(base.workload, **trace_limits(base)) if joint else []
+        if not isinstance(base, PacketProcessor):
+            return []
+        row, most = self.decision.chosen, self.decision.table.get("saturation_data_rate")
+        capacity = None if row is None or most is None else most[row]
+        return trace_warnings(base.workload, **trace_limits(base, capacity))
 
     def _nothing(self) -> list[str]:
         """Return which design comes nearest where none is feasible."""
@@ -188,7 +191,9 @@ class Screen:
         why = [f"{_words(one.metric)} {self._quantity(one.metric, one.best)}" for one in near.missed]
         why += [] if near.stable else [f"does not keep up; {near.resource} {_load(near.load)}"]
         fields = ", ".join(f"{_words(name)} {value}" for name, value in self._fields(near.row).items())
-        return lines + _said("Near   ", f"design {design} ({fields}): {', '.join(why)}")
+        lines += _said("Near   ", f"design {design} ({fields}): {', '.join(why)}")
+        counts = "; ".join(f"{one.constraint} excludes {one.designs}" for one in self.decision.model.excluded)
+        return lines + (_said("Limits ", counts) if counts else [])
 
     def _answer(self, found: dict[str, Any], room: int) -> list[str]:
         """Return the lines of the best design, and of as many neighbours as there is room for."""
@@ -210,6 +215,26 @@ class Screen:
         lines += _said("  ", "; ".join(said)) if said else []
         last = ["", *_said("Sure?  ", self._sure(found)), *_said("Front  ", self._front(found))]
         return [*lines, *_changes(found["changes"], room - len(lines) - len(last)), *last]
+
+    def section(self) -> Section:
+        """Return the answer below what was asked, for a page."""
+        model, found = self.decision.model, self.data()
+        goals = {"minimize": model.minimize, "maximize": model.maximize, "subject_to": model.subject_to}
+        lines = [f"asked for: {question_text(model.space.base, goals)}"]
+        lines += [f"Preliminary: {why}. Settled by {settles}." for why, settles in found["preliminary"]]
+        best = found["best"]
+        if best is None:
+            title = f"No design is feasible for {self.name}"
+            return Section(title=title, lines=[*lines, *(" ".join(one.split()) for one in self._nothing())])
+        fields = ", ".join(f"{_words(name)} {value}" for name, value in best["fields"].items())
+        lines.append(f"design {best['design']} ({fields}), {best['source']}: {self.decision.reason}")
+        rows = [
+            [_words(name), *(self._quantity(name, one) for one in (value, low, high))]
+            for name, (low, value, high) in best["values"].items()
+        ]
+        lines += [*self._bottleneck(found), self._sure(found), *found["warnings"]]
+        headings = ["", best["source"], f"{100 * LEVEL:.0f} % interval from", "to"]
+        return Section(title=f"Recommended for {self.name}", lines=lines, headings=headings, rows=rows)
 
     def _bottleneck(self, found: dict[str, Any]) -> list[str]:
         resource, load = found["bottleneck"].values()

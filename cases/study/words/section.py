@@ -13,6 +13,19 @@ from cases.tables import text_table
 WIDTH = 110
 """Columns of a terminal that sentences take."""
 
+SHORT = {
+    "interleaving_step": "step",
+    "alloc_trial_count": "trials",
+    "link_width": "link B",
+    "packet_latency": "latency ns",
+    "packet_latency_p99": "p99 ns",
+    "saturation_data_rate": "saturates Gb/s",
+    "energy_per_packet": "energy nJ",
+    "cost": "cost mm2",
+    "write_conflict_probability": "write conflicts",
+}
+"""Fields and metrics in the headings of tables."""
+
 
 def _wrapped(line: str) -> str:
     # No line ends between a number and its unit.
