@@ -250,7 +250,8 @@ class Result:
         state = states.get(None if self.stable is None else bool(np.all(self.stable)), "stable")
         first = f"; fills up first: {self.bottleneck}" if self.bottleneck else ""
         known = [error.where for error in self.error.values() if error.known]
-        measured = [f"error: against simulation, {known[0]}"] if known and known[0] else []
+        shown = getattr(self, "evidence", None) is None and known and known[0]
+        measured = [f"error: against simulation, {known[0]}"] if shown else []
         larger = ": here it may be larger" if known else ""
         doubted = [] if self.validated else [f"outside the range in which the error was measured{larger}"]
         return [state + first, *measured, *doubted, *self.notes]
