@@ -37,7 +37,10 @@ def test_every_error_map_is_shown():
     ((_, text),) = errors.pages()
     assert all(f"## {title}\n" in text for title in errors.MAPS)
     assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {8}
-    assert "| `execution_time` [%] | a sweep around the region-growing case |  | 113 | +0.7 | 2.3 | 10.8 |" in text
+    assert (
+        "| `execution_time` [%] | a sweep around the region-growing case |  | 113 | +0.7 | 2.3 | 10.8 |"
+        in text
+    )
 
 
 def test_every_kind_has_a_page_of_fields_with_units_and_ranges():
