@@ -8,9 +8,9 @@ from qmodels.systems.spec.lazy_names import attached
 
 if TYPE_CHECKING:
     from validate.calibration import Calibration, calibrate
-    from validate.campaigns.parquet import write_parquet
     from validate.campaigns.result import Campaign, CampaignInterrupted
     from validate.campaigns.simulate import simulate
+    from validate.campaigns.table_files import write_parquet
     from validate.comparison.model import compare
     from validate.comparison.result import Comparison, SweepComparison
     from validate.estimates.statistics import Estimate

@@ -22,9 +22,8 @@ from qmodels.systems.spec import kind
 from qmodels.systems.spec.fields import varied_fields
 from qmodels.systems.stations.queueing_network import single_station
 from validate import CampaignInterrupted, simulate
-from validate.campaigns.announce import announce
-from validate.campaigns.parquet import write_parquet
-from validate.campaigns.progress import TerminalProgress
+from validate.campaigns.progress import TerminalProgress, announce
+from validate.campaigns.table_files import write_parquet
 from validate.network.records import visit_records
 
 
@@ -372,7 +371,7 @@ def test_long_runs_say_before_how_long_they_take_on_a_terminal(monkeypatch, term
         runs.append(short)
 
     clock = iter([0.0, 90.0, 100.0, 103.0])  # the second pilot counts: 3 s
-    monkeypatch.setattr("validate.campaigns.announce.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("validate.campaigns.progress.perf_counter", lambda: next(clock))
     announce(pilot, [experiment] * 2, replications=4, cores=2)
     # 8 replications of 40 pilots' length, two at once.
     assert error.text == ("about 8:00 on 2 cores\n" if terminal else "")

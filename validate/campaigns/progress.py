@@ -1,18 +1,24 @@
-"""How far a campaign has come: a bar on a terminal or in a notebook, nothing in a pipe."""
+"""How far a campaign has come and how long it will take: on a terminal or in a notebook, not in a pipe."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from time import monotonic
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from time import monotonic, perf_counter
 from types import TracebackType
 from typing import Any, Self
+
+from validate.campaigns.experiment import Experiment
 
 Progress = Callable[[int, int], None]
 """Called with (runs finished, runs in all as far as is known)."""
 
 QUIET_SECONDS = 1.0
 """What takes less shows nothing."""
+
+PILOT = 100_000
+"""Packets, passages or accesses of a replication from which it is said how long all will take."""
 
 
 class TerminalProgress:
@@ -106,3 +112,31 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(whole, 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def announce(
+    pilot: Callable[[Experiment, dict[str, int]], Any],
+    experiments: Sequence[Experiment],
+    *,
+    replications: int,
+    cores: int,
+) -> None:
+    """Say how long simulations will take, from the rate of two short replications of the first.
+
+    ``pilot``: runs two replications of an experiment with other lengths; ``replications``, ``cores``: of
+    each, and threads.
+    """
+    lengths = [one.lengths()[0] for one in experiments if one.lengths()]
+    if not sys.stderr.isatty() or not lengths or max(length for _, length in lengths) < PILOT:
+        return
+    name, _ = lengths[0]
+    _, brief = replace(experiments[0], **{name: PILOT // 10}).lengths()[0]
+    if brief > PILOT:  # a rotation of a recorded trace has to be simulated in any case
+        return
+    for _ in range(2):  # the first compiles the kernels
+        started = perf_counter()
+        pilot(experiments[0], {name: PILOT // 10})
+        seconds = perf_counter() - started
+    runs = sum(length for _, length in lengths) * replications / brief
+    seconds *= runs / min(cores, replications * len(experiments))
+    print(f"about {duration(seconds)} on {cores} cores", file=sys.stderr)

@@ -9,7 +9,7 @@ from typing import Any
 
 from qmodels.systems.spec.fields import varied_fields
 from qmodels.systems.spec.saving import UNDECIDED, said
-from validate.campaigns.csv_file import write_csv
+from validate.campaigns.table_files import write_csv
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,7 +83,7 @@ class Campaign:
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write the table as Parquet (needs pyarrow)."""
-        from validate.campaigns.parquet import write_parquet
+        from validate.campaigns.table_files import write_parquet
 
         write_parquet(path, self.table())
 

@@ -13,7 +13,7 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.systems.spec.saving import UNDECIDED
-from validate.campaigns.csv_file import write_csv
+from validate.campaigns.table_files import write_csv
 from validate.comparison.metrics import is_share, signed_error
 from validate.comparison.regions import REGIONS, RegionError, errors_by_region
 from validate.estimates.statistics import Estimate

@@ -1,9 +1,10 @@
-"""Tables and records of single jobs to Parquet, a block at a time."""
+"""Tables and records of single jobs as files, CSV and Parquet: whole or not at all."""
 
 from __future__ import annotations
 
+import csv
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,14 @@ from qmodels.systems.spec.whole import whole
 
 Block = Mapping[str, Any] | np.ndarray[Any, Any]
 """Columns by name, or a structured array with a column per field."""
+
+
+def write_csv(path: str | os.PathLike[str], columns: Mapping[str, Sequence[Any]]) -> None:
+    """Write columns of one length; the file appears whole or not at all."""
+    with whole(path) as part, part.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
 
 
 def write_parquet(path: str | os.PathLike[str], blocks: Block | Iterable[Block]) -> None:
