@@ -2,7 +2,8 @@
 
 Numba takes seconds to compile a kernel that plain Python runs through in some tenths of one. The first
 calls of a kernel whose machine code is not on the disk yet are therefore run as they are written, while
-another process compiles it; both give the same numbers to the last bit.
+another process compiles it; both give the same numbers to the last bit. Numba itself is slow to load:
+import modules of kernels inside functions.
 """
 
 from __future__ import annotations
@@ -18,11 +19,9 @@ from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
-
-from qmodels.markov.chains.compiled import compiled
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -35,6 +34,16 @@ INLINE = {"forceinline": True}
 """How parts are compiled: as calls, which pass on all that describes an array, they take twice as long."""
 
 _parts: set[Any] = set()
+
+
+def compiled(function: Function) -> Function:
+    """Compile a function on its first call and cache the machine code where a cache can be written."""
+    from numba import njit
+
+    try:
+        return cast(Function, njit(cache=True, nogil=True, error_model="numpy")(function))
+    except RuntimeError:  # an installation that may not be written to has no place for the cache
+        return cast(Function, njit(nogil=True, error_model="numpy")(function))
 
 
 def part(function: Function) -> Function:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.markov.chains.compiled import compiled
+from qmodels.numerics.kernels import compiled
 from qmodels.systems.packets.free_list import RETURN_ORDERS
 
 AS_READ, RANDOM = (RETURN_ORDERS.index(order) for order in ("as-read", "random"))

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from qmodels.markov.chains.compiled import compiled
+from qmodels.numerics.kernels import compiled
 
 WORST = 1.0001
 """Largest separator worth taking, relative to the smaller of its two sides; beyond, one dense front."""

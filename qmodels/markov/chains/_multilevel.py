@@ -16,7 +16,7 @@ import numpy as np
 from qmodels.checks import FloatArray
 from qmodels.libraries import sparse
 from qmodels.markov.chains._dissection import Int32
-from qmodels.markov.chains.compiled import compiled
+from qmodels.numerics.kernels import compiled
 
 COARSEST = 48  # states at which lumping stops
 FLOOR = 1e-250  # the smallest probability kept, relative to 1: lumps must not lose all their weight

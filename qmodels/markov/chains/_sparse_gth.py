@@ -22,8 +22,8 @@ import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.markov.chains._dissection import Int32, Int64, dissect, fronts
-from qmodels.markov.chains.compiled import compiled
 from qmodels.numerics.elimination import UNDERFLOW, normalised
+from qmodels.numerics.kernels import compiled
 
 WEAK = 1e-290  # rates relative to the largest one that are no longer told from 0
 LEAF = 16  # states in a leaf of the separator tree, the fastest of 8..24 measured

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.markov.chains.compiled import compiled
+from qmodels.numerics.kernels import compiled
 from qmodels.systems.memory.dram_system import DramSystem
 
 LONG_AGO = -(1 << 40)

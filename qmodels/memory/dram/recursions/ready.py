@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.markov.chains.compiled import compiled
 from qmodels.memory.dram.recursions.order import (
     BANKS,
     BURST,
@@ -26,6 +25,7 @@ from qmodels.memory.dram.recursions.order import (
     T_RTRS,
     WRITTEN,
 )
+from qmodels.numerics.kernels import compiled
 
 FAR = 1 << 50
 COLUMN, ROW, CLOSE = range(3)

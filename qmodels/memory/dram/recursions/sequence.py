@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
-from qmodels.markov.chains.compiled import compiled
+from qmodels.numerics.kernels import compiled
 
 CELLS = 1024
 SERVED, SKIPPED = 2304, 256
