@@ -26,9 +26,7 @@ MAIN = {
     "noc": "packet_latency",
     "dram": "read_latency",
     "system": "latency",
-    "llc-processor": "response_latency",
     "queueing-network": "system_response_time",
-    "data-queueing": "write_conflict_probability",
 }
 """The metric of each kind that the README shows."""
 FEWEST = 39
