@@ -1,4 +1,4 @@
-"""What would change a decision, found by solving on: traffic, a limit, a value beyond the choices."""
+"""The traffic that a decision bears, found by solving and by simulating on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from optimize.analysis.sized import Size
 from optimize.analysis.sizing import size
-from optimize.checks import Range, size_of
+from optimize.checks import Range
 from optimize.decisions.reasons import Question
 from optimize.spaces.evaluation import metric_columns
 from optimize.spaces.stability import LOAD, RESOURCE, STABLE
@@ -20,7 +20,7 @@ Evaluate = Callable[[Any], object]
 Interval = tuple[float, float, float]
 
 MOST = 8
-"""Times the traffic, or a field's end, up to which is looked."""
+"""Times the traffic up to which is looked."""
 
 LEAST = 1000
 """Share of the traffic, inverted, down to which is looked where nothing is feasible."""
@@ -30,9 +30,6 @@ TOLERANCE = 3e-4
 
 TRIES = 3
 """Simulations that look for the traffic up to which a design keeps its limits."""
-
-CANDIDATES = 3
-"""Designs, those that miss least, that are asked for a change that would make them feasible."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,23 +54,6 @@ class Growth:
     def change(self) -> float:
         """Relative change of the traffic."""
         return self.most / self.now - 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Change:
-    """A change that makes a design feasible."""
-
-    what: str  # "limit" or "traffic" or "field": what is changed
-    name: str  # the metric whose limit, or the field
-    # before, after: its value.
-    before: float
-    after: float
-    row: int  # the design that is feasible then; of a field the other fields' choices are its
-
-    @property
-    def change(self) -> float:
-        """Relative size of the change."""
-        return abs(self.after - self.before) / size_of(self.before)
 
 
 def growth(
@@ -169,49 +149,6 @@ def _over(
         found += [(name, ">=", least)] if least is not None and low < least else []
         found += [(name, "<=", most)] if most is not None and high > most else []
     return tuple(found)
-
-
-def mending(question: Question, evaluate: Evaluate, traffic: str | None) -> tuple[Change, ...]:
-    """Return single changes that make a design feasible where none is, the smallest first.
-
-    One for each limit that may be moved alone, one of the traffic, and one for each field whose choices do
-    not reach far enough; of the designs that miss least.
-    """
-    decision = question.decision
-    changes = []
-    for limit, excluded, bounds in question.excluded_alone():
-        if excluded.size:
-            row, to = int(excluded[0]), float(bounds[0])
-            changes.append(Change(what="limit", name=limit.metric, before=limit.bound, after=to, row=row))
-    rows = question.nearly(CANDIDATES)
-    if traffic is not None and traffic not in decision.model.space.paths.values():
-        found = [
-            (one.most, row, one.now) for row in rows if (one := growth(question, evaluate, traffic, row=row))
-        ]
-        if found:
-            most, row, now = max(found)
-            changes.append(Change(what="traffic", name=traffic, before=now, after=most, row=row))
-    for name in decision.model.space.numeric:
-        changes += _beyond(question, evaluate, name, rows[0])
-    return tuple(sorted(changes, key=lambda one: one.change))
-
-
-def _beyond(question: Question, evaluate: Evaluate, name: str, row: int) -> list[Change]:
-    """Return the value of a field beyond its choices, if there is one, that makes a design feasible."""
-    space = question.decision.model.space
-    spec, values = space.spec(int(question.decision.table["design"][row])), space.choices[name]
-    least, most = min(values), max(values)
-    ends = [((most, MOST * most), "smallest")] if most > 0 else []
-    if least > 0:
-        ends.append(((max(least // MOST, 1) if isinstance(least, int) else least / MOST, least), "largest"))
-    found = []
-    for within, which in ends:
-        targets = _targets(question, row)
-        sized = _sized(evaluate, spec, space.paths[name], within, which, targets)
-        if sized is not None and sized.value is not None and sized.value not in values:
-            end = most if which == "smallest" else least
-            found.append(Change(what="field", name=name, before=end, after=float(sized.value), row=row))
-    return found
 
 
 def _sized(

@@ -13,7 +13,7 @@ from optimize.decisions.decision import Decision
 from optimize.search.feasibility import misses, nearest_miss, objective_values
 from optimize.search.pareto import FloatArray, IntArray, as_costs, knee_index, nondominated
 from optimize.spaces.numbering import Columns
-from optimize.spaces.stability import LOAD, RESOURCE, STABLE, saturated
+from optimize.spaces.stability import LOAD, RESOURCE, saturated
 
 TRIED = 64
 """Values of a limit, the nearest first, at which its relaxation looks for another choice."""
@@ -300,11 +300,6 @@ class Question:
         row = int(np.searchsorted(designs, design))
         return row if row < len(designs) and designs[row] == design else None
 
-    @property
-    def saturated(self) -> bool:
-        """Whether no design keeps up."""
-        return bool(saturated(self.decision.table, self.subject_to).all())
-
     def nearly(self, count: int) -> list[int]:
         """Return the rows that come nearest to being feasible, the nearest first."""
         left = np.arange(len(self.decision.feasible))
@@ -320,11 +315,3 @@ class Question:
         model = self.decision.model
         costs = as_costs(objective_values(table, model.objectives), model.maximized)
         return nearest_miss(table, self.subject_to, costs)[0]
-
-    def blocking(self) -> tuple[str, ...]:
-        """Return what excludes every design by itself: that none keeps up, or limited metrics."""
-        table = self.decision.table
-        if self.saturated:
-            return (STABLE,)
-        missed = misses(table, self.subject_to)
-        return tuple(metric for (metric, _, _), miss in missed.items() if (miss > 0).all())

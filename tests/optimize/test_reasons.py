@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from optimize import Space, explore
-from optimize.decisions.changes import growth, mending, simulated_growth
+from optimize.decisions.changes import growth, simulated_growth
 from optimize.decisions.decision import Decision
 from optimize.decisions.reasons import Question
 
@@ -161,44 +161,6 @@ def test_traffic_grows_until_the_corrected_latency_meets_its_limit(factor):
     # Without the limit it saturates.
     full = growth(decided({"cost": (None, 100.0)}), model, "load")
     assert full.over == (("stable", ">=", 1.0),)
-
-
-def test_nothing_is_feasible_for_one_limit_and_the_smallest_change_is_named():
-    question = decided({"latency": (None, 2.0), "cost": (None, 20.0)})
-    table = question.decision.table
-    assert question.decision.chosen is None and question.blocking() == ("latency",)
-    changes = {(one.what, one.name): one for one in mending(question, model, "load")}
-    affordable = table["latency"][table["cost"] <= 20.0].min()
-    assert changes["limit", "latency"].after == pytest.approx(affordable)
-    sizes = [one.change for one in mending(question, model, "load")]
-    assert sizes == sorted(sizes)
-    # What is said to help helps.
-    assert decided({"latency": (None, affordable), "cost": (None, 20.0)}).decision.chosen is not None
-
-
-def test_nothing_keeps_up_and_less_traffic_or_more_channels_help():
-    question = decided({"latency": (None, 30.0)}, load=400.0)
-    assert question.blocking() == ("stable",)
-    changes = {(one.what, one.name): one for one in mending(question, model, "load")}
-    less, beyond = changes["traffic", "load"], changes["field", "channels"]
-    assert decided({"latency": (None, 30.0)}, load=less.after * (1 - 1e-6)).decision.chosen is not None
-    assert decided({"latency": (None, 30.0)}, load=less.after * 1.01).decision.chosen is None
-    width = at(question, beyond.row)["width"]
-    assert (
-        beyond.before == 8
-        and model(Memory(channels=int(beyond.after), width=width, load=400.0))["latency"] <= 30
-    )
-    assert model(Memory(channels=int(beyond.after) - 1, width=width, load=400.0))["latency"] > 30
-
-
-def test_designs_that_do_together_but_not_alone():
-    question = decided({"latency": (None, 20.0), "cost": (None, 8.0)})
-    assert question.decision.chosen is None and question.blocking() == ()
-    changes = [one for one in mending(question, model, None) if one.what == "limit"]
-    assert {one.name for one in changes} == {"latency", "cost"}
-    for one in changes:
-        limits = {"latency": (None, 20.0), "cost": (None, 8.0)} | {one.name: (None, one.after)}
-        assert decided(limits).decision.feasible[one.row]
 
 
 def with_results(question, rows, **changes):
