@@ -108,7 +108,7 @@ class Decision:
         if self.chosen is None or len(model.objectives) == 1:
             return rows
         ends = {name: "_low" if name in model.minimize else "_high" for name in self.corrected}
-        names = [name + ends.get(name, "") for name in model.objectives]
+        names = tuple(name + ends.get(name, "") for name in model.objectives)
         values, good = (objective_values(self.table, metrics) for metrics in (model.objectives, names))
         points = np.vstack([values[[self.chosen]], good[rows]])
         far = ideal_distance(points, values[self.front], maximize=model.maximized)

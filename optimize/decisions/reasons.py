@@ -181,11 +181,6 @@ class Question:
         rows = rows[np.isin(rows, self.decision.front)]
         return (self.alternative(int(rows[0])), rows.size) if rows.size else None
 
-    def unproven(self) -> int:
-        """Return how many feasible designs are better in the main objective than the chosen one."""
-        rows = self._better()
-        return int(self.decision.feasible[rows].sum())
-
     def moves(self) -> tuple[Move, ...]:
         """Return what the neighbouring choices of each field change; of a field of words, all its others."""
         space, table = self.decision.model.space, self.decision.table

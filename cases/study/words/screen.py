@@ -258,8 +258,11 @@ class Screen:
         """Return a metric of a design, with its interval where there is room."""
         rows = np.flatnonzero(self.decision.table["design"] == design)
         low, value, high = self.decision.interval(metric, int(rows[0]))
-        half = f" ± {self._quantity(metric, (high - low) / 2)}"
-        return self._quantity(metric, value) + half * (low < high < np.inf and beside <= BESIDE)
+        if not low < high < np.inf or beside > BESIDE:
+            return self._quantity(metric, value)
+        if not value:
+            return self._span_text(metric, value, high)
+        return f"{self._quantity(metric, value)} ± {50 * (high - low) / abs(value):.2g} %"
 
     def _span_text(self, metric: str, low: float, high: float) -> str:
         """Return two values, their unit once if it is the same."""
@@ -312,7 +315,8 @@ def _words(name: str) -> str:
 
 
 def _said_value(value: Any) -> str:
-    return plain(value) if isinstance(value, (int, float, np.number)) else str(value)[:8]
+    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    return plain(float(value)) if number else str(value)[:8]
 
 
 def _load(load: float) -> str:
