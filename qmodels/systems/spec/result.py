@@ -249,9 +249,9 @@ class Result:
         states = {None: f"{UNDECIDED} whether it is stable: simulate longer", False: "overloaded"}
         state = states.get(None if self.stable is None else bool(np.all(self.stable)), "stable")
         first = f"; fills up first: {self.bottleneck}" if self.bottleneck else ""
-        known = [error.where for error in self.error.values() if error.known]
-        shown = getattr(self, "evidence", None) is None and known and known[0]
-        measured = [f"error: against simulation, {known[0]}"] if shown else []
+        known = {name: error.where for name, error in self.error.items() if error.known}
+        shown = [where for name, where in known.items() if where and self._interval(name) is None]
+        measured = [f"error: against simulation, {shown[0]}"] if shown else []
         larger = ": here it may be larger" if known else ""
         doubted = [] if self.validated else [f"outside the range in which the error was measured{larger}"]
         return [state + first, *measured, *doubted, *self.notes]
