@@ -139,7 +139,8 @@ def with_evidence(answer: Answer) -> Answer:
     """Give an answer of a model its intervals, and the errors that they amount to; return it."""
     object.__setattr__(answer, "evidence", interval)
     kind = measured().get(kind_of(answer.spec).name)
-    if kind is not None and not answer.error and not answer.__dict__["_late"].get("error"):
+    late = "error" in answer.__dict__["_late"]
+    if kind is not None and not late and not answer.error and np.any(answer.stable):
         names = [name for name in answer.metrics if stem_of(name) in kind["metrics"]]
         object.__setattr__(answer, "error", Later(names, lambda name: _error(answer, name)))
     return answer
