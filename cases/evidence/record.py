@@ -146,7 +146,8 @@ def simulated(record: Record, effort: Effort = SHORT) -> Record:
     if "saturation" in lengths:
         lengths["saturation"] = effort.factor > 1
     options = {"seed": SEED, "replications": REPLICATIONS} | lengths
-    return outcome(lambda: simulate(spec_of(record), **options), describe, late=max(LATE, 2 * effort.simulate))
+    late = max(LATE, 2 * effort.simulate)  # of the first a part may be compilation
+    return outcome(lambda: simulate(spec_of(record), **options), describe, late)
 
 
 def renewed(record: Record) -> Record:

@@ -233,7 +233,7 @@ class Result:
             text, beside = _text(value), ""
             if hasattr(value, "best"):
                 beside = f"[{value.low:.5g}, {value.high:.5g}]" + ("" if value.valid else " ?")
-            elif not self.shape and self.stable and (ends := self._interval(name)) is not None:
+            elif not self.shape and (ends := self._interval(name)) is not None and self.stable:
                 low, high = ends
                 beside = f"simulated {low:.3g} to {high:.3g} (90 %)" if low < high else "simulated alike"
             elif name in self.error and not self.shape and self.stable and self.error[name].known:

@@ -185,7 +185,9 @@ def test_the_answer_shows_itself():
     spec = dram("DDR4-3200", page_policy="closed")
     answer = qm.solve(spec)
     assert answer.bottleneck == "activation" and answer.validated
-    assert str(answer.error["read_latency"]) in repr(answer)
+    low, high = answer.interval("read_latency")
+    assert low < answer.read_latency < high
+    assert f"simulated {low:.3g} to {high:.3g} (90 %)" in repr(answer)
     rates = np.array([[0.02, 0.05], [0.08, 0.5]])
     curve = qm.solve(replace(spec, traffic=RandomBlocks(arrival_rate=rates)))
     assert curve.read_latency.shape == (2, 2) and curve.validated.tolist() == [[True, True], [True, False]]
