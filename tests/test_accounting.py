@@ -39,7 +39,14 @@ INPUTS: dict[str, str] = {
     "cache/llc_processor: LlcProcessor.arrival_rate": "offered packets, by the load asked for",
     "cache/llc_processor: LlcProcessor.gbps": "a rate of packets in another unit",
     "cache/llc_processor: LlcProcessor.slice_lines": "lines that a size in bytes holds",
+    "composed/batch_laws: batch_companions": "requests that a program issues at once",
+    "composed/batch_laws: compound": "requests that a program issues at once",
     "composed/flow: Flow.mean_rate": "offered jobs, by the law of their gaps",
+    "composed/lower: Here.split": "requests that a program issues at once",
+    **{
+        f"composed/lower: _Lowering.{name}": "what a program asks of its parts, in order"
+        for name in ("_ask", "_leg", "_over", "_visit")
+    },
     "memory/address_map: index_in_bank": "place of a block",
     "memory/address_map: index_in_channel": "place of a block",
     "memory/address_map: scatter": "place of a block",

@@ -45,7 +45,7 @@ pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="no alarm
 OF_NO_USER = (
     "systems.spec", "readers", "trace_facts", "trace_statistics", "description", "steadiness", "Packets",
     "QueuedPackets", "FlowTable", "PathTable", "Networks", "Wiring", "Step", "TaskGraph", "Routes", "_Core",
-    "SourceRoute", "DramPreset", "Offered", "Served",
+    "SourceRoute", "DramPreset", "Offered", "Served", "program_form", "composed.lower",
 )  # fmt: skip
 """What models and readers make for themselves, and a user does not."""
 

@@ -166,8 +166,7 @@ def _fit(at: FloatArray, ratios: FloatArray) -> tuple[FloatArray, FloatArray]:
     weight[0, 0] = 1e-6
 
     def ridge(values: FloatArray) -> FloatArray:
-        found: FloatArray = np.linalg.solve(at.T @ at + weight, at.T @ values)
-        return found
+        return np.asarray(np.linalg.solve(at.T @ at + weight, at.T @ values), dtype=float)
 
     centre = ridge(np.clip(ratios, *np.quantile(ratios, [CLIPPED, 1.0 - CLIPPED])))
     return centre, ridge(np.log(np.abs(ratios - at @ centre) + SMALL))

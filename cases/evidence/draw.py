@@ -124,7 +124,7 @@ def _with_controllers(spec: Any, rng: np.random.Generator) -> Any:
     device = dram(str(rng.choice(DEVICES)), channels=int(2 ** rng.integers(0, 4)), page_policy=policy)
     step = int(2 ** rng.integers(0, 6))
     filled = device.geometry.row_blocks if rng.random() < 0.5 else step
-    changes = {"dram": replace(device, address_map=Interleaved(step=step, bank_step=filled))}
+    changes: dict[str, Any] = {"dram": replace(device, address_map=Interleaved(step=step, bank_step=filled))}
     if policy == "closed":
         changes["free_list.alloc_trial_count"] = 1  # the model takes no others
     with suppress(ValueError):
@@ -145,9 +145,9 @@ def _with_bursts(spec: Any, kind: str, rng: np.random.Generator) -> Any:
     if kind not in ARRIVALS or chosen >= BURSTY + RECORDED:
         return spec
     arrivals = bursts if chosen < BURSTY or kind != "packet-processor" else recording
-    changes = {ARRIVALS[kind]: arrivals}
+    changes: dict[str, Any] = {ARRIVALS[kind]: arrivals}
     if arrivals is recording:
-        changes["workload.sizes"] = arrivals.sizes
+        changes["workload.sizes"] = recording.sizes
     with suppress(ValueError):
         return replace_paths(spec, changes)
     return spec

@@ -86,7 +86,7 @@ def test_errors_are_summarized_with_their_sign() -> None:
 
 def test_every_map_beside_a_model_has_the_form_and_says_what_makes_it() -> None:
     paths = sorted(Path(qmodels.__file__).parent.rglob("*_map.csv"))
-    assert len(paths) == 16
+    assert len(paths) == 13
     for path in paths:
         rows = ErrorMap(path).rows
         assert tuple(rows[0])[: len(COLUMNS)] == COLUMNS, path
