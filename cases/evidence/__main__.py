@@ -1,8 +1,8 @@
 """The evidence for the models: random specs of all kinds, solved and simulated.
 
-``python -m cases.evidence draw`` draws specs of all kinds, solves and simulates them, and keeps them in
-``.evidence/drawn.jsonl.xz``; ``solve`` and ``simulate`` do so anew with those of the file, after the models
-or the simulators have changed. ``report`` makes the intervals of all answers from them
+``python -m cases.evidence draw`` draws specs of all kinds, solves and simulates them, and adds them to
+``.evidence/drawn.jsonl.xz`` up to a count; ``solve`` and ``simulate`` do so anew with those of the file,
+after the models or the simulators have changed. ``report`` makes the intervals of all answers from them
 (``qmodels/evidence/intervals.json``) and prints how well intervals from one half hold on the other; with
 ``--tested FILE`` on the specs of another seed.
 
@@ -55,7 +55,8 @@ def main(given: list[str] | None = None) -> int:
     frozen = asked.command in ("freeze", "check")
     file = asked.file or (FROZEN if frozen else DRAWN)
     makes = asked.command == "draw" or (asked.command == "freeze" and not asked.again)
-    before = [] if makes else _records(file, asked.kind, parser)
+    extends = asked.command == "draw" and file.exists()
+    before = [] if makes and not extends else _records(file, asked.kind, parser)
     with ProcessPoolExecutor(asked.workers, mp_context=get_context("spawn")) as executor:
         match asked.command:
             case "check":
@@ -72,6 +73,7 @@ def main(given: list[str] | None = None) -> int:
                     seed=int(not frozen) if asked.seed is None else asked.seed,
                     executor=executor,
                     effort=SHORT if frozen else LONG,
+                    before=before,
                 )
             case command:
                 renew = {"freeze": renewed, "solve": resolved, "simulate": resimulated}[command]

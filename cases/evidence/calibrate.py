@@ -30,7 +30,7 @@ MAIN = {
 }
 """The metric of each kind that the README shows."""
 FEWEST = 39
-"""Values of a metric: the least with which an interval of 95 % has ends."""
+"""Systems with a metric: the least with which an interval of 95 % has ends."""
 NO_LOOKUPS = ("packet-processor", "llc_hit_ratio")
 """A metric that says nothing where packets look nothing up."""
 COMMON = 12
@@ -38,6 +38,8 @@ COMMON = 12
 RIDGE = 4.0
 """Weight of the squared coefficients, so that features of few systems change little."""
 FOLDS = 5
+ROUNDED = 1e-9
+"""By which values may lie outside those drawn."""
 SMALL = 0.003
 """Added to the size of a log ratio before its logarithm: errors below that are all small."""
 CLIPPED = 0.02
@@ -60,6 +62,7 @@ class Residual:
     metric: str
     features: Features
     value: float
+    model: float  # what the model says of a share, NaN of what has a unit
 
 
 def residuals(records: Iterable[Record]) -> list[Residual]:
@@ -90,6 +93,7 @@ def residuals(records: Iterable[Record]) -> list[Residual]:
                         metric=stem_of(name),
                         features=_features(record),
                         value=math.log((best + extra) / (value + extra)),
+                        model=value if extra else math.nan,
                     )
                 )
     return found
@@ -132,7 +136,7 @@ def calibrated(found: Sequence[Residual]) -> dict[str, Any]:
             "metrics": {
                 metric: _fitted(mine, sorts)
                 for metric, mine in sorted(metrics.items())
-                if len(mine) >= FEWEST
+                if len({one.number for one in mine}) >= FEWEST
             },
         }
     return table
@@ -155,7 +159,15 @@ def _fitted(some: Sequence[Residual], sorts: Sequence[str]) -> dict[str, Any]:
         "centre": [round(float(one), 5) for one in centre],
         "scale": [round(float(one), 5) for one in scale],
         "ends": _ends(scores),
+        "values": _range([one.model for one in some]),
     }
+
+
+def _range(values: Sequence[float]) -> list[float] | None:
+    """Return the range of shares drawn; None of what has a unit, which sets the scale."""
+    if math.isnan(values[0]):
+        return None
+    return [round(min(values) - ROUNDED, 9), round(max(values) + ROUNDED, 9)]
 
 
 def _fit(at: FloatArray, ratios: FloatArray) -> tuple[FloatArray, FloatArray]:

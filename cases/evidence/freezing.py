@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from pathlib import Path
 
@@ -47,14 +47,17 @@ def freeze(
     seed: int,
     executor: Executor,
     effort: Effort = SHORT,
+    before: Iterable[Record] = (),
 ) -> None:
     """Draw specs, answer them and write the file; what is finished is kept beside it until then.
 
-    ``simulations``: of them simulated, by default all.
+    ``simulations``: of them simulated, by default all. ``before``: records that count, and stay as they are.
     """
     part = file.with_suffix(".part")
-    kept: list[Record] = _finished(part)
     file.parent.mkdir(parents=True, exist_ok=True)
+    if not part.exists():
+        part.write_text("".join(json.dumps(record) + "\n" for record in before), encoding="utf-8")
+    kept: list[Record] = _finished(part)
     with part.open("a", encoding="utf-8") as log:
         for kind, share in SHARES.items():
             mine = [record for record in kept if record["kind"] == kind]
@@ -77,8 +80,6 @@ def freeze(
 
 def _finished(part: Path) -> list[Record]:
     """Return the records of a freeze that was stopped; a line that was not written to its end is cut off."""
-    if not part.exists():
-        return []
     whole_lines = part.read_text(encoding="utf-8").rpartition("\n")[0]
     part.write_text(whole_lines + "\n" if whole_lines else "", encoding="utf-8")
     return [json.loads(line) for line in whole_lines.splitlines()]

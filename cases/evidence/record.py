@@ -24,8 +24,8 @@ from qmodels.systems.traffic.arrivals import Poisson, Recorded
 from qmodels.systems.traffic.sizes import imix
 
 Record = dict[str, Any]
-"""kind, number, toml, ``model`` (an outcome) and, of some, ``recorded`` (seed of the packets that arrive
-instead of those of the toml) and ``simulation`` (an outcome)."""
+"""kind, number and seed of the draw, toml, ``model`` (an outcome) and, of some, ``recorded`` (seed of the
+packets that arrive instead of those of the toml) and ``simulation`` (an outcome)."""
 
 LATE = 60
 """Seconds of processor time after which a call is given up."""
@@ -100,7 +100,7 @@ def drawn(kind: str, number: int, *, seed: int) -> Record:
     if isinstance(arrivals, Recorded):
         own = {"recorded": int(arrivals.trace.source.removeprefix(DRAWN))}
         spec = replace_paths(spec, {"workload.arrivals": Poisson(), "workload.sizes": imix()})
-    return {"kind": kind, "number": number, "toml": to_toml(spec, kind=True)} | own
+    return {"kind": kind, "number": number, "seed": seed, "toml": to_toml(spec, kind=True)} | own
 
 
 def solved(record: Record) -> Record:

@@ -76,7 +76,7 @@ def evaluate(value: Any, names: Mapping[str, Any]) -> Any:
         return value
     try:
         return eval(compiled(value), {"__builtins__": {}, **FUNCTIONS, **names})
-    except NameError as error:
+    except (NameError, ArithmeticError, LookupError, AttributeError) as error:
         raise ValueError(f"expression {value!r}: {error}") from None
 
 

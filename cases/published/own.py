@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,15 +16,24 @@ from qmodels import checks
 from qmodels.systems.spec.text.toml import spec_from_toml
 
 
+class LackingError(Exception):
+    """One of model and simulation has no such metric."""
+
+
 @dataclass(frozen=True)
 class Metrics:
     """The metrics of a system, by name, as the model or the simulation has them."""
 
     values: Mapping[str, Any]
+    known: Sequence[str]  # what either may have
 
-    def __getattr__(self, name: str) -> float | None:
-        value = self.values.get(name)
-        return None if value is None else float(getattr(value, "best", value))
+    def __getattr__(self, name: str) -> float:
+        if name in self.values:
+            value = self.values[name]
+            return float(getattr(value, "best", value))
+        if name in self.known:
+            raise LackingError
+        raise AttributeError(f"no metric {name!r}{checks.nearest(name, self.known)}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +80,10 @@ class Own:
         specs = list(self.systems.values())
         answers = {"model": map(solve, specs), "simulated": simulate(specs, store=store)}
         known = {
-            which: {name: Metrics(one.metrics) for name, one in zip(self.systems, some, strict=True)}
+            which: {
+                name: Metrics(one.metrics, _metrics_of(spec, one))
+                for (name, spec), one in zip(self.systems.items(), some, strict=True)
+            }
             for which, some in answers.items()
         }
         cells = []
@@ -87,10 +99,17 @@ class Own:
 def _value(expression: str, names: Mapping[str, Any]) -> float | None:
     """Return an expression's value, None where the source lacks a metric of it."""
     try:
-        value = evaluate(expression, names)
-    except TypeError:
+        return float(evaluate(expression, names))
+    except LackingError:
         return None
-    return None if value is None else float(value)
+    except TypeError as error:
+        raise ValueError(f"expression {expression!r}: {error}") from None
+
+
+def _metrics_of(spec: Any, answer: Any) -> tuple[str, ...]:
+    """Return the metrics that a model or a simulation of a spec may have."""
+    declared = type(spec).metric_names
+    return (*declared.both, *declared.model, *declared.simulation, *answer.metrics)
 
 
 def paper_of(name: str) -> Paper:

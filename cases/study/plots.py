@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-VIEWS = (("cost", "packet_latency"), ("energy_per_packet", "saturation_data_rate"))
+VIEWS = (("cost", "packet_latency_p99"), ("cost", "saturation_data_rate"))
 """The two projections of the front that are drawn."""
 
 COMPARED = (

@@ -53,15 +53,10 @@ class MeasuredError:
     # mean, largest: of the sizes of the errors.
     mean: Any = NAN
     largest: Any = NAN
-    order: Any = NAN  # part of the pairs of choices that the simulation separates and the model orders alike
-    # Of a probability the same in %, over the designs that have one worth mentioning.
-    relative: MeasuredError | None = None
 
     def mapped(self, change: Callable[[Any], Any]) -> MeasuredError:
         """Return the error with a function applied to all that has a value per design."""
-        names = ("region", *NUMBERS, "order")
-        relative = self.relative and self.relative.mapped(change)
-        return replace(self, **{name: change(getattr(self, name)) for name in names}, relative=relative)
+        return replace(self, **{name: change(getattr(self, name)) for name in ("region", *NUMBERS)})
 
     @property
     def known(self) -> Any:
@@ -209,14 +204,8 @@ class ErrorMap:
                 picked[key] = table.rows_at(None if one else region, arrays)
             row = picked[key]
             error = table.error(row) if row.ndim else table.single(int(row))
-            first = found.get(table.metric)
-            found[table.metric] = error if first is None else replace(first, relative=error)
+            found[table.metric] = error
         return found
-
-    def reach(self, name: str, *, region: str | None = None) -> float:
-        """Return the largest end of a condition in a region, by default of all, that has designs."""
-        rows = (row for row in self.rows if row["designs"] > 0 and region in (None, row["region"]))
-        return max((row[f"{name}_to"] for row in rows), default=NAN)
 
     def write(self, rows: Sequence[Mapping[str, Any]], *, about: str, command: str) -> None:
         """Write the file whole or not at all: `COLUMNS`, then the others that the rows have.
@@ -247,8 +236,6 @@ def _table(metric: str, unit: str, rows: Sequence[Mapping[str, Any]]) -> _Table:
     columns = {n: np.array([row[n] for row in rows], dtype=float) for n in rows[0] if n not in _WORDS}
     limits = [name.removesuffix("_to") for name in columns if name.endswith("_to")]
     values = {name: columns[name] for name in NUMBERS}
-    with np.errstate(invalid="ignore"):
-        values["order"] = columns["agree"] / columns["separated"]
     return _Table(
         metric=metric,
         unit=unit,

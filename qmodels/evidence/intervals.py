@@ -42,7 +42,7 @@ OFFSET = 1e-3
 
 @cache
 def measured() -> dict[str, Any]:
-    """Return what was measured, by kind: ranges drawn, resources, and by metric centre, scale and ends."""
+    """Return what was measured, by kind: ranges and sorts drawn; by metric centre, scale, ends, values."""
     found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
     return found
 
@@ -91,7 +91,7 @@ def interval(answer: Any, metric: str, level: float = 0.9) -> tuple[Any, Any]:
     Returns
     -------
     low, high : float or array
-        NaN where no system like it was drawn, see `not_measured`; both the value where the model is exact.
+        NaN where no system like it was drawn (`Evidence.not_measured`); the value where the model is exact.
 
     Raises
     ------
@@ -123,6 +123,9 @@ def interval(answer: Any, metric: str, level: float = 0.9) -> tuple[Any, Any]:
         outside = (found.load > kind["load"]) | (found.dispersion > kind["dispersion"])
         answer.__dict__["_at"] = columns(found, kind["sorts"]), outside
     at, outside = answer.__dict__["_at"]
+    if known["values"]:  # of a share
+        least, most = known["values"]
+        outside = outside | (value < least) | (value > most)
     centre, scale = at @ np.array(known["centre"]), np.exp(at @ np.array(known["scale"]))
     extra = offset_of(answer.spec, metric)
 
@@ -135,13 +138,40 @@ def interval(answer: Any, metric: str, level: float = 0.9) -> tuple[Any, Any]:
     return end(low), end(high)
 
 
+class Evidence:
+    """What an answer asks of the systems that were drawn."""
+
+    interval = staticmethod(interval)
+
+    @staticmethod
+    def not_measured(answer: Answer, metric: str) -> str:
+        """Return why a metric of a single system has no interval, in words; empty where it has one."""
+        if is_exact(answer, metric):
+            return ""
+        name = kind_of(answer.spec).name
+        kind = measured().get(name)
+        if kind is None or stem_of(metric) not in kind["metrics"]:
+            return f"not measured: too few systems were simulated for {metric} of a {name}"
+        found = features(answer)
+        ends = [(one, float(np.max(getattr(found, one))), 0.0, kind[one]) for one in ("load", "dispersion")]
+        if values := kind["metrics"][stem_of(metric)]["values"]:
+            ends.append((metric, float(answer[metric]), *values))
+        for feature, value, least, most in ends:
+            if not least <= value <= most:
+                span = f"from {least:.3g} " if least > 0 else ""
+                return f"not measured: {feature} is {value:.3g}, drawn {span}up to {round(most, 6):.3g}"
+        return ""
+
+
 def with_evidence(answer: Answer) -> Answer:
     """Give an answer of a model its intervals, and the errors that they amount to; return it."""
-    object.__setattr__(answer, "evidence", interval)
+    object.__setattr__(answer, "evidence", Evidence)
     kind = measured().get(kind_of(answer.spec).name)
     late = "error" in answer.__dict__["_late"]
     if kind is not None and not late and not answer.error and np.any(answer.stable):
-        names = [name for name in answer.metrics if stem_of(name) in kind["metrics"]]
+        names = [
+            name for name in answer.metrics if stem_of(name) in kind["metrics"] and not is_exact(answer, name)
+        ]
         object.__setattr__(answer, "error", Later(names, lambda name: _error(answer, name)))
     return answer
 
@@ -161,16 +191,3 @@ def _error(answer: Answer, metric: str) -> MeasuredError:
         mean=np.abs(off[0] - off[1]) / 2.0 + np.abs(off[0] + off[1]) / 2.0,
         largest=np.maximum(np.abs(off[2]), np.abs(off[3])),
     )
-
-
-def not_measured(answer: Any, metric: str) -> str:
-    """Return why a metric of a single system has no interval, in words; empty where it has one."""
-    found = features(answer)
-    kind = measured().get(found.kind)
-    if kind is None or stem_of(metric) not in kind["metrics"]:
-        return f"not measured: no {metric} of a {found.kind} was simulated often enough"
-    for name in ("load", "dispersion"):
-        value = float(np.max(getattr(found, name)))
-        if value > kind[name]:
-            return f"not measured: {name} is {value:.3g}, drawn up to {kind[name]:.3g}"
-    return ""

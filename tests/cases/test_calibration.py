@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -11,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
-from cases.evidence.calibrate import Residual, calibrated, coverage
+from cases.evidence.__main__ import DRAWN
+from cases.evidence.calibrate import ROOT, Residual, calibrated, coverage, residuals
+from cases.evidence.record import read, resolved
 from qmodels.evidence import intervals
 from qmodels.evidence.features import Features
 from qmodels.systems.packets.packet_processor import PacketProcessor
@@ -42,6 +45,7 @@ def population(count: int, seed: int, *, tail: float) -> list[Residual]:
                     doubted=False,
                 ),
                 value=0.1 * load + spread * rng.standard_t(tail),
+                model=math.nan,
             )
         )
     return found
@@ -66,9 +70,12 @@ def table(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Return a table by which latencies are 10 % higher than the model says, give or take 5 %."""
     known = {"systems": 100, "centre": [0.1, *[0.0] * 6], "scale": [math.log(0.05), *[0.0] * 6]}
     known["ends"] = [[-k, k] for k in (0.7, 1.3, 1.7, 2.0)]
+    known["values"] = None
+    share = known | {"centre": [0.0] * 7, "ends": [[0.0, 0.0]] * 4, "values": [0.0, 1e-9]}
     found = {
         "packet-processor": {
-            "load": 0.9, "dispersion": 10.0, "sorts": [], "metrics": {"packet_latency": known},
+            "load": 0.9, "dispersion": 10.0, "sorts": [],
+            "metrics": {"packet_latency": known, "overflow_probability": share},
         }
     }  # fmt: skip
     monkeypatch.setattr(intervals, "measured", lambda: found)
@@ -97,12 +104,38 @@ def test_a_higher_level_holds_a_lower_one(table: dict[str, Any]) -> None:
 
 def test_says_what_was_not_measured(table: dict[str, Any]) -> None:
     answer = qm.solve(replace_fields(PacketProcessor(), {"workload.load_factor": 0.01}))
-    assert not intervals.not_measured(answer, "packet_latency")
+    said = answer.evidence.not_measured
+    assert not said(answer, "packet_latency") and "not measured" not in repr(answer)
+    assert "too few systems were simulated for energy_per_packet" in said(answer, "energy_per_packet")
+    assert np.isnan(answer.interval("energy_per_packet")).all()
     table["packet-processor"]["load"] = 1e-3
-    assert np.isnan(intervals.interval(answer, "packet_latency")).all()
-    assert "load is" in intervals.not_measured(answer, "packet_latency")
-    assert "no energy_per_packet" in intervals.not_measured(answer, "energy_per_packet")
-    assert np.isnan(intervals.interval(answer, "energy_per_packet")).all()
+    again = qm.solve(answer.spec)
+    assert np.isnan(again.interval("packet_latency")).all()
+    assert "not measured: load is" in repr(again)
+
+
+def test_a_share_beyond_those_drawn_has_no_interval(table: dict[str, Any]) -> None:
+    """Lists that overflow were not drawn: that none did says nothing of one that does."""
+    answer = qm.solve(replace_fields(PacketProcessor(), {"free_list.segments": 300}))
+    assert answer.overflow_probability > 0.1
+    assert np.isnan(answer.interval("overflow_probability")).all()
+    words = answer.evidence.not_measured(answer, "overflow_probability")
+    assert "overflow_probability is" in words and words.endswith("drawn up to 0")
+    never = qm.solve(PacketProcessor())
+    assert never.interval("overflow_probability") == (0.0, 0.0)
+
+
+def test_the_kept_intervals_are_of_the_kept_systems_and_of_the_model_of_today() -> None:
+    """Of a sample solved anew: 90 % intervals hold most of what was simulated."""
+    cheap = {"packet-processor", "noc", "dram", "llc-processor"}
+    kept = [record for record in read(ROOT / DRAWN) if record["kind"] in cheap][::13]
+    anew = [resolved(record) for record in kept]
+    assert len(anew) > 50
+    shipped = json.loads(intervals.FILE.read_text(encoding="utf-8"))
+    rows = [row for row in coverage(shipped, residuals(anew)) if row[2] == "all"]
+    total = sum(int(row[3]) for row in rows)
+    held = sum(int(row[3]) * int(row[4].rstrip("%")) / 100 for row in rows)
+    assert total > 500 and 0.85 <= held / total <= 0.97
 
 
 def test_refuses_other_levels_and_metrics(table: dict[str, Any]) -> None:

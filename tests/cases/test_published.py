@@ -440,3 +440,22 @@ def test_a_paper_of_ones_own(run, tmp_path, monkeypatch):
     Path("mine.toml").write_text(MINE.replace('group = "text"', 'group = "words"', 1))
     code, out, err = run("reproduce", "mine.toml")
     assert (code, out) == (2, "") and "mine.toml must have 'words'" in err
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        ("slices.waiting_latency / 0", "division by zero"),
+        ("slices.waiting_latencies", "no metric 'waiting_latencies'; did you mean 'waiting_latency'?"),
+        ("slices + 1", "unsupported operand"),
+        ("third.waiting_latency", "name 'third' is not defined"),
+        ("slices.waiting_latency +", "invalid syntax"),
+    ],
+)
+def test_an_expression_that_says_nothing_is_refused_in_one_line(run, tmp_path, monkeypatch, expression, words):
+    monkeypatch.chdir(tmp_path)
+    Path("none.toml").write_text(run("init", "llc3d/none")[1])
+    Path("mine.toml").write_text(MINE.replace("slices.waiting_latency", expression, 1))
+    code, out, err = run("reproduce", "mine.toml")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert expression in err and words in err

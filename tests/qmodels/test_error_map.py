@@ -66,18 +66,6 @@ def test_regions_by_name_and_by_further_conditions(made: Any) -> None:
     assert str(errors.at(region="b", trials=1)["latency"]) == "bias +5 %, at most 6"
 
 
-def test_a_probability_has_its_relative_error_too_and_pairs_their_order(made: Any) -> None:
-    errors = made(
-        {"metric": "share", "unit": "points", "mean": 0.1, "separated": 8, "agree": 6},
-        {"metric": "share", "unit": "%", "mean": 12.0},
-    )
-    found = errors.at()["share"]
-    assert (found.unit, found.mean, found.order) == ("points", 0.1, 0.75)
-    assert found.relative is not None and (found.relative.unit, found.relative.mean) == ("%", 12.0)
-    wide = found.mapped(lambda value: np.full(2, value))
-    assert wide.relative is not None and wide.relative.mean.tolist() == [12.0, 12.0]
-
-
 def test_errors_are_summarized_with_their_sign() -> None:
     assert summarize([-30.0, 10.0, np.inf]) == {"designs": 2, "bias": -10.0, "mean": 20.0, "largest": 30.0}
     assert summarize([1.26], decimals=1)["mean"] == 1.3

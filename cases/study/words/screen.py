@@ -202,7 +202,7 @@ class Screen:
         lines = _said("Best   ", f"{fields}   design {best['design']}")
         rows = [["", best["source"], f"{100 * LEVEL:.0f} % interval", "limit"]]
         for name, (low, value, high) in best["values"].items():
-            ends = "" if low == high else self._span_text(name, low, high)
+            ends = "exact" if low == high else self._span_text(name, low, high)
             least, most = best["limits"][name] or (None, None)
             limits = [f">= {self._quantity(name, least)}"] if least is not None else []
             limits += [f"<= {self._quantity(name, most)}"] if most is not None else []
@@ -258,6 +258,8 @@ class Screen:
         """Return a metric of a design, with its interval where there is room."""
         rows = np.flatnonzero(self.decision.table["design"] == design)
         low, value, high = self.decision.interval(metric, int(rows[0]))
+        if low == high and beside <= BESIDE:
+            return f"{self._quantity(metric, value)} (exact)"
         if not low < high < np.inf or beside > BESIDE:
             return self._quantity(metric, value)
         if not value:
@@ -308,7 +310,7 @@ def _next(study: str, design: int | None, page: bool) -> list[str]:
 def _words(name: str) -> str:
     """Return a field or metric in words, without units."""
     short = {"cost": "area", MEAN: "latency", "packet_latency_p99": "latency p99"}
-    short |= {"saturation_data_rate": "saturates", "link_width": "link B"}
+    short |= {"saturation_data_rate": "saturates", "link_width": "link bytes"}
     stem = name.rpartition(".")[2]
     short |= {one: SHORT[one] for one in ("interleaving_step", "alloc_trial_count")}
     return short.get(stem, stem).replace("_", " ")

@@ -96,8 +96,9 @@ class Answer(Result):
         Returns the figure of `plot` if the kind has one of its own.
     run : mapping of str
         How it was simulated, see `of_runs`; empty of a model. Each is an attribute, too.
-    evidence : callable, optional
-        Returns the interval of a metric of an answer at a level, see `interval`; None of one from a file.
+    evidence : optional
+        What says the interval of a metric, or why it has none (`qmodels.evidence.intervals.Evidence`); None
+        of a simulation, or an answer from a file.
     """
 
     spec: Any
@@ -231,7 +232,7 @@ class Answer(Result):
             return value.low, value.high
         if self.evidence is None:
             raise ValueError("interval needs an answer of qmodels.solve, got one from a file: solve its spec")
-        low, high = self.evidence(self, metric, level)
+        low, high = self.evidence.interval(self, metric, level)
         return low, high
 
     def plot(self) -> Any:

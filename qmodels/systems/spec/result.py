@@ -168,6 +168,7 @@ class Result:
         """
         shape = self.shape
         places = {name: np.broadcast_to(values, shape) for name, values in self.swept().items()}
+        ends = {name: self._interval(name) for name in self.metrics}
         rows = []
         for index in np.ndindex(*shape):
             where = {name: values[index].item() for name, values in places.items()}
@@ -175,16 +176,23 @@ class Result:
                 where = {"point": index[0] if len(index) == 1 else str(index)}
             for name, value in self.metrics.items():
                 rows.append(
-                    {**where, "metric": name, "unit": self.units[name], **self._cell(name, value, index)}
+                    {
+                        **where,
+                        "metric": name,
+                        "unit": self.units[name],
+                        **self._cell(name, value, ends[name], index),
+                    }
                 )
         return rows
 
-    def _cell(self, name: str, value: Any, index: tuple[int, ...]) -> dict[str, Any]:
+    def _cell(
+        self, name: str, value: Any, ends: tuple[Any, Any] | None, index: tuple[int, ...]
+    ) -> dict[str, Any]:
         if hasattr(value, "best"):
             found = {"value": value.best, "low": value.low, "high": value.high}
             return {**found, "interval_valid": value.valid}
         number = {"value": _at(value, index)}
-        if (ends := self._interval(name)) is not None:
+        if ends is not None:
             number |= {end: _at(one, index) for end, one in zip(("low", "high"), ends, strict=True)}
         error = self.error.get(name)
         if error is None:
@@ -200,8 +208,15 @@ class Result:
         """Return the 90 % interval of a metric of a model, None where there is none."""
         if getattr(self, "evidence", None) is None:
             return None
-        low, high = self.evidence(self, name, 0.9)
+        low, high = self.evidence.interval(self, name, 0.9)
         return (low, high) if np.any(np.isfinite(high)) else None
+
+    def _unmeasured(self) -> list[str]:
+        """Return why the main number has no interval, if it has none."""
+        evidence = getattr(self, "evidence", None)
+        if evidence is None or not np.all(self.stable) or self._interval(self.main) is not None:
+            return []
+        return [evidence.not_measured(self, self.main)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return every metric by name, and whether it is ``stable``."""
@@ -254,7 +269,7 @@ class Result:
         measured = [f"error: against simulation, {shown[0]}"] if shown else []
         larger = ": here it may be larger" if known else ""
         doubted = [] if self.validated else [f"outside the range in which the error was measured{larger}"]
-        return [state + first, *measured, *doubted, *self.notes]
+        return [state + first, *measured, *doubted, *self._unmeasured(), *self.notes]
 
     def __repr__(self) -> str:
         rows = list(self._lines())
