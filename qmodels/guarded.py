@@ -75,10 +75,10 @@ def of_spec(function: Callable[[Any], Any], spec: Any) -> Any:
             afford(f"values of {most}", swept[most].size, designs=math.prod(shape))
         return function(spec)
 
-    return in_words(answer, spec, function)
+    return explain_error(answer, spec, function)
 
 
-def in_words(part: Callable[[], Any], spec: Any, again: Callable[[Any], Any]) -> Any:
+def explain_error(part: Callable[[], Any], spec: Any, again: Callable[[Any], Any]) -> Any:
     """Return a part of what a model says of a spec, see `of_spec`; ``again``: the same of another spec."""
     from qmodels.systems.spec.fields import field_paths, is_spec, replace_paths
 

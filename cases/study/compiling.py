@@ -16,7 +16,7 @@ simulate(pickle.load(sys.stdin.buffer), packets=1000, replications=2)
 """
 
 
-def compiled_aside(spec: Any) -> subprocess.Popen[bytes] | None:
+def background_compile(spec: Any) -> subprocess.Popen[bytes] | None:
     """Start a process that compiles the simulation of a packet processor; None if it is on the disk.
 
     Whoever simulates waits for it first. One that fails leaves the work to who waited.

@@ -11,7 +11,7 @@ import numpy as np
 
 from cases.study.analysis import Analysis, analyse
 from cases.study.check import Runs, check
-from cases.study.compiling import compiled_aside
+from cases.study.compiling import background_compile
 from cases.study.deciding import decide_case
 from cases.study.goals import chosen_space, goals_of
 from cases.study.packet_processor import default_space, solved_columns
@@ -78,7 +78,7 @@ def explore_case(
     wanted = goals_of(next(iter(specs.values())), goals)
     space = next(iter(spaces.values()))
     one = space.first() if simulate else None
-    compiler = None if one is None else compiled_aside(space.spec(one))
+    compiler = None if one is None else background_compile(space.spec(one))
     analyses: list[Analysis] = []
     for name, space in spaces.items():
         if progress:

@@ -48,7 +48,7 @@ def solve_data_queueing(spec: DataQueueing) -> Answer:
     VMS2 and VMS3: their heads are on different halves of the banks, both busy only if two
     accesses keep a bank busy on either half; heads and accesses are taken as independent. A block on
     a busy bank lies in its open page with the probability of two random blocks of the bank. Overflow:
-    `list_overflow`. While VMS1 runs dry fewer blocks are left than trials: `dry_list` tells how often,
+    `list_overflow`. While VMS1 runs dry fewer blocks are left than trials: `starved_list` tells how often,
     `drained_conflicts` what the last blocks meet; a lone block given up and taken at once is a
     conflict, those of packets just read are not followed, nor is a dry VMS2 or VMS3 beyond its
     emptiness. Segments lost alone: `lossy_list` tells how often a write takes the block just read,

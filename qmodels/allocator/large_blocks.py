@@ -8,8 +8,8 @@ import numpy as np
 
 from qmodels.allocator.access_order import AccessOrder
 from qmodels.allocator.alternatives import accesses_law, bank_lists_busy, bitmap_busy, stack_busy
-from qmodels.allocator.lists.dry_list import drained_conflicts
 from qmodels.allocator.lists.list_memory import free_list
+from qmodels.allocator.lists.starved_list import drained_conflicts
 from qmodels.allocator.read_order import read_order_heads
 from qmodels.allocator.stored import StoredPackets
 from qmodels.checks import FloatArray

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.allocator.lists.dry_list import MOST_LENGTH, DryList, dry_list
 from qmodels.allocator.lists.lossy_list import LossyList, lossy_list
+from qmodels.allocator.lists.starved_list import MOST_LENGTH, StarvedList, starved_list
 from qmodels.allocator.offered import offered_variability
 from qmodels.allocator.overflow import ListOverflow, list_overflow
 from qmodels.checks import FloatArray, IntArray
@@ -31,7 +31,7 @@ class StoredPackets:
     overflow: ListOverflow
     offered: FloatArray
     refused: FloatArray
-    dry: DryList | None
+    dry: StarvedList | None
     lossy: LossyList | None
     segments_alone: bool
 
@@ -115,7 +115,7 @@ def stored_packets(spec: DataQueueing) -> tuple[StoredPackets, float]:
             )
         else:
             whole = spec.allocation.admission == "packet"
-            dry = dry_list(**large, refused=overflow.large_probability, whole=whole)
+            dry = starved_list(**large, refused=overflow.large_probability, whole=whole)
     if alone:
         # Lost whole only if no read comes between its first segment and its last one.
         at_once = np.maximum(1.0 - (segments - 1) / float(spec.traffic.input_speed), 0.0)
@@ -139,7 +139,7 @@ def stored_packets(spec: DataQueueing) -> tuple[StoredPackets, float]:
 
 
 def _refused(
-    segments: IntArray, share: FloatArray, small: Any, overflow: ListOverflow, dry: DryList | None
+    segments: IntArray, share: FloatArray, small: Any, overflow: ListOverflow, dry: StarvedList | None
 ) -> FloatArray:
     """Return the probability that a packet of each size is refused.
 

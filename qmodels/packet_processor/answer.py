@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.guarded import in_words
+from qmodels.guarded import explain_error
 from qmodels.packet_processor.balance import returns
 from qmodels.packet_processor.burstiness import burstiness
 from qmodels.packet_processor.design import Columns, columns
@@ -78,7 +78,7 @@ def solve_packet_processor(spec: PacketProcessor) -> Answer:
 
     def metric(name: str) -> Any:
         value = metrics[name]
-        return in_words(
+        return explain_error(
             lambda: shown(value() if callable(value) else value),
             spec,
             lambda other: solve_packet_processor(other).metrics[name],

@@ -60,9 +60,9 @@ from qmodels.packet_processor.ring import (
     WRITE,
     WRITE_OPENS,
     enter,
-    take_pace,
+    set_segment_gap,
 )  # fmt: skip
-from qmodels.packet_processor.trials.conflicts import by_visits, on_the_books, start_conflicts
+from qmodels.packet_processor.trials.conflicts import by_visits, outstanding_writes, start_conflicts
 from qmodels.packet_processor.trials.crossings import crossings
 from qmodels.packet_processor.trials.rejections import chain
 from qmodels.packet_processor.trials.rows import reads_meet, visits_at_bank, write_changes, writes_meet
@@ -103,7 +103,7 @@ def meet_few(rate: Any, z: Any, t: Any, met: Any, o: Any, out: Any) -> None:
     even = np.ones(1)
     for i in range(rate.size):
         enter(rate[i], z[i], t, o[i])
-        take_pace(rate[i], z[i], 1.0, o[i])
+        set_segment_gap(rate[i], z[i], 1.0, o[i])
         from_reads, _ = visits_at_bank(rate[i], z[i])
         o[i, READ_OPENS] = o[i, READ_CHANGES]
         o[i, WRITE_OPENS] = 1.0
@@ -164,8 +164,8 @@ def meet_open(i: Any, rate: Any, z: Any, t: Any, o: Any, busy: Any, old_run: Any
     from_reads, from_all = visits_at_bank(rate, z)
     near, asked, allocation = o[NEAR], o[ASKED], o[ALLOCATION]
     extra, square = (
-        on_the_books(EXTRA, i, rate, z, t, near, asked, allocation, busy, o[LOOKUP], o[WRITE]),
-        on_the_books(SQUARED, i, rate, z, t, near, asked, allocation, busy, o[LOOKUP], o[WRITE]),
+        outstanding_writes(EXTRA, i, rate, z, t, near, asked, allocation, busy, o[LOOKUP], o[WRITE]),
+        outstanding_writes(SQUARED, i, rate, z, t, near, asked, allocation, busy, o[LOOKUP], o[WRITE]),
     )
     out[FROM_READS] = from_reads
     out[TRIAL_ACCESSES], out[TRIAL_VARIANCE] = 1.0 + extra, max(square - extra * extra, 0.0)

@@ -38,7 +38,7 @@ from qmodels.packet_processor.numbers import (
     STEP,
     TRAINS,
 )  # fmt: skip
-from qmodels.packet_processor.trials.conflicts import on_the_books
+from qmodels.packet_processor.trials.conflicts import outstanding_writes
 from qmodels.packet_processor.trials.density import held, near
 from qmodels.packet_processor.trials.rejections import chain
 from qmodels.packet_processor.trials.rows import (
@@ -149,7 +149,7 @@ def port_wait(rate: Any, z: Any, sizes: Any) -> Any:
 def go_round(i: Any, rate: Any, z: Any, t: Any, met: Any, o: Any, busy: Any) -> Any:
     """Fill in what follows from accesses beyond one and row changes; return these as they follow from it."""
     beyond = chain(z, o[BLOCKED])[0] - 1.0 if z[CLOSED] else o[BLOCKED]
-    take_pace(rate, z, 1.0 + (1.0 - z[SMALL_PART]) * beyond, o)
+    set_segment_gap(rate, z, 1.0 + (1.0 - z[SMALL_PART]) * beyond, o)
     from_reads, _ = visits_at_bank(rate, z)
     if z[BEHIND]:
         at_bank, occupancy = met[AT_READ] - z[OPENING], z[OPENING]
@@ -167,7 +167,7 @@ def go_round(i: Any, rate: Any, z: Any, t: Any, met: Any, o: Any, busy: Any) -> 
         if on_books < 1e9:
             found = writes_meet(rate, z, o[SEGMENT_GAP], from_reads, on_books)
     else:
-        found = on_the_books(
+        found = outstanding_writes(
             EXTRA, i, rate, z, t, o[NEAR], o[ASKED], o[ALLOCATION], busy, o[LOOKUP], o[WRITE]
         )
         writes = write_changes(z, o[SEGMENT_GAP], from_reads, o[LATER_OPEN])
@@ -177,7 +177,7 @@ def go_round(i: Any, rate: Any, z: Any, t: Any, met: Any, o: Any, busy: Any) -> 
 
 
 @part
-def take_pace(rate: Any, z: Any, accesses: Any, o: Any) -> None:
+def set_segment_gap(rate: Any, z: Any, accesses: Any, o: Any) -> None:
     """Fill in what follows from the pointer accesses of an allocation, mean over all segments."""
     o[ACCESSES] = accesses
     o[ALLOCATION] = (accesses + z[ENQUEUE]) * z[POINTER]

@@ -23,19 +23,19 @@ def test_the_spec_reaches_the_process_unless_the_kernels_are_there(
     monkeypatch.setattr(jit, "PLACE", tmp_path)
     monkeypatch.setattr(compiling, "CODE", COPY.format(to=str(tmp_path / "spec")))
     spec = default_processor()
-    process = compiling.compiled_aside(spec)
+    process = compiling.background_compile(spec)
     assert process is not None and process.wait() == 0
     assert pickle.loads((tmp_path / "spec").read_bytes()) == spec
     kept = tmp_path / jit.cache_name(jit.PACKAGE / "composed" / "machine.py") / "of-a-path"
     kept.mkdir(parents=True)
     (kept / "machine.run.nbc").touch()
-    assert compiling.compiled_aside(spec) is None
+    assert compiling.background_compile(spec) is None
 
 
 def test_a_process_that_cannot_start_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jit, "PLACE", tmp_path)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing"))
-    assert compiling.compiled_aside(default_processor()) is None
+    assert compiling.background_compile(default_processor()) is None
 
 
 def test_the_process_imports_what_we_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,5 +51,5 @@ def test_the_process_imports_what_we_do(tmp_path: Path, monkeypatch: pytest.Monk
 def test_afterwards_the_kernels_are_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jit, "PLACE", tmp_path)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    process: Any = compiling.compiled_aside(default_processor())
-    assert process.wait() == 0 and compiling.compiled_aside(default_processor()) is None
+    process: Any = compiling.background_compile(default_processor())
+    assert process.wait() == 0 and compiling.background_compile(default_processor()) is None

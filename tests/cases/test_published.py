@@ -452,7 +452,9 @@ def test_a_paper_of_ones_own(run, tmp_path, monkeypatch):
         ("slices.waiting_latency +", "invalid syntax"),
     ],
 )
-def test_an_expression_that_says_nothing_is_refused_in_one_line(run, tmp_path, monkeypatch, expression, words):
+def test_an_expression_that_says_nothing_is_refused_in_one_line(
+    run, tmp_path, monkeypatch, expression, words
+):
     monkeypatch.chdir(tmp_path)
     Path("none.toml").write_text(run("init", "llc3d/none")[1])
     Path("mine.toml").write_text(MINE.replace("slices.waiting_latency", expression, 1))

@@ -42,7 +42,7 @@ from qmodels.packet_processor.ring import (
     come_to_engine,
     enter,
     leave_engine,
-    take_pace,
+    set_segment_gap,
 )  # fmt: skip
 from qmodels.packet_processor.trials.rows import visits_at_bank, write_changes
 
@@ -80,7 +80,7 @@ def least(
         enter(rate[i], z[i], t, o[i])
         if several[i]:
             without_blocking(rate[i], z[i], o[i])
-        take_pace(rate[i], z[i], 1.0, o[i])
+        set_segment_gap(rate[i], z[i], 1.0, o[i])
         o[i, WRITE_OPENS] = o[i, READ_OPENS] = z[i, TRAINS] / z[i, MEAN]
         if z[i, CLOSED] == 0.0:
             from_reads, _ = visits_at_bank(rate[i], z[i])

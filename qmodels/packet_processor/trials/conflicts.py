@@ -100,7 +100,7 @@ def by_starts(kind: Any, row: Any, z: Any, t: Any, busy: Any, pace: Any, rate: A
 
 
 @part
-def on_the_books(
+def outstanding_writes(
     kind: Any,
     i: Any,
     rate: Any,

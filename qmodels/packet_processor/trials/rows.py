@@ -85,7 +85,7 @@ def writes_meet(rate: Any, z: Any, gap: Any, others: Any, memory: Any) -> Any:
     near = z[WRITE_NEAR] * clear_after(rate, others, memory, gap, z[WRITE_NEAR_OWN])
     far = z[WRITE_FAR] * clear_after(rate, others, memory, gap * z[AROUND], z[WRITE_FAR_OWN])
     fresh = 1.0 - z[WRITE_NEAR] - z[WRITE_FAR]
-    return 1.0 - (near + far + clear_afresh(z, fresh, gap, others, memory))
+    return 1.0 - (near + far + row_miss_bank_free(z, fresh, gap, others, memory))
 
 
 @part
@@ -102,7 +102,7 @@ def reads_meet(z: Any, others: Any, memory: Any, own_too: Any) -> Any:
     else:
         near, far = math.exp(-others * min(gap, memory)), math.exp(-others * min(far_gap, memory))
     fresh = 1.0 - z[READ_NEAR] - z[READ_FAR]
-    return 1.0 - (z[READ_NEAR] * near + z[READ_FAR] * far + clear_afresh(z, fresh, gap, others, memory))
+    return 1.0 - (z[READ_NEAR] * near + z[READ_FAR] * far + row_miss_bank_free(z, fresh, gap, others, memory))
 
 
 @part
@@ -113,7 +113,7 @@ def clear_after(rate: Any, others: Any, memory: Any, gap: Any, own: Any) -> Any:
 
 
 @part
-def clear_afresh(z: Any, fresh: Any, gap: Any, others: Any, memory: Any) -> Any:
+def row_miss_bank_free(z: Any, fresh: Any, gap: Any, others: Any, memory: Any) -> Any:
     """Return the probability that an access is on a row of its own, and its bank is free."""
     seen = min(z[OWN_BEFORE], memory / max(gap, 1e-9))
     return fresh * math.exp(-z[OWN_CUT] * fresh * seen / z[PLACES]) * math.exp(-others * memory)

@@ -173,10 +173,10 @@ def test_operations_wait_as_in_mg1() -> None:
 
 def test_a_bank_is_free_for_an_access_less_often_the_more_others_and_the_longer() -> None:
     one = design(OWN_CUT=0.5, OWN_BEFORE=4.0, PLACES=8.0)
-    alone = rows.clear_afresh(one, 0.6, 10.0, 0.0, 20.0)
+    alone = rows.row_miss_bank_free(one, 0.6, 10.0, 0.0, 20.0)
     # Two of the packet's own accesses lie within the time, each cut half the time and on an eighth of places.
     assert alone == pytest.approx(0.6 * np.exp(-0.5 * 0.6 * 2 / 8))
-    assert rows.clear_afresh(one, 0.6, 10.0, 0.03, 20.0) == pytest.approx(alone * np.exp(-0.03 * 20.0))
+    assert rows.row_miss_bank_free(one, 0.6, 10.0, 0.03, 20.0) == pytest.approx(alone * np.exp(-0.03 * 20.0))
     # After an access of this packet: its own visit counts if it was not long enough ago.
     assert rows.clear_after(0.01, 0.02, 20.0, 30.0, 1.0) == pytest.approx(np.exp(-0.02 * 20))
     assert rows.clear_after(0.01, 0.02, 20.0, 10.0, 1.0) == 0.0

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from qmodels.allocator.data_queueing import solve_data_queueing
-from qmodels.allocator.lists.dry_list import ENUMERATED, drained_conflicts, dry_list
+from qmodels.allocator.lists.starved_list import ENUMERATED, drained_conflicts, starved_list
 from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
 from qmodels.systems.traffic.sizes import fixed
@@ -46,7 +46,9 @@ def test_windows_that_are_not_enumerated_count_as_independent(busy):
 @pytest.mark.parametrize("whole", [False, True])
 def test_the_walk_is_that_of_packets_drawn(whole):
     sizes, asks, refused = np.array([1, 10, 24]), np.array([0.58, 0.34, 0.08]), 1 / 3
-    dry = dry_list(segments=tuple(sizes.tolist()), offered=tuple(asks.tolist()), refused=refused, whole=whole)
+    dry = starved_list(
+        segments=tuple(sizes.tolist()), offered=tuple(asks.tolist()), refused=refused, whole=whole
+    )
     assert_allclose((dry.refused * asks) @ sizes, refused * (asks @ sizes))
     rng = np.random.default_rng(1)
     kept = asks * (1 - dry.refused)

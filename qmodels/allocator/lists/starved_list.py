@@ -22,7 +22,7 @@ ENUMERATED = 8
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DryList:
+class StarvedList:
     """How often an overloaded list is nearly empty."""
 
     refused: FloatArray  # probability that a packet of each size is refused
@@ -33,9 +33,9 @@ class DryList:
 
 
 @lru_cache(maxsize=1024)
-def dry_list(
+def starved_list(
     *, segments: tuple[int, ...], offered: tuple[float, ...], refused: float, whole: bool
-) -> DryList:
+) -> StarvedList:
     r"""Lengths of a list from which more is asked than is returned, near its end.
 
     ``segments``: blocks of a packet, ascending [blocks]; ``offered``: shares of the sizes among the packets
@@ -71,7 +71,7 @@ def dry_list(
     given_up = np.zeros(top + 1) if whole else law * too_large / total
     # From the lengths where packets begin down to those where they end, given up at 0.
     passed = given_up + (law * (1.0 - too_large) - down @ law) / total
-    return DryList(
+    return StarvedList(
         refused=np.minimum(turned_away * refused * mean / lost, 1.0),
         writes=np.cumsum(passed[::-1])[::-1][1:],
         given_up=float(given_up @ free),
