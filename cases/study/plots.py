@@ -120,7 +120,7 @@ class _View:
         self.axes, self.part, self.x, self.y = axes, part, x, y
         self.table = part.analysis.exploration.table
         front = part.analysis.exploration.front
-        self.top = latency_limit(part, y) if y.endswith("latency") and len(front) else None
+        self.top = latency_limit(part, y) if "latency" in y and len(front) else None
 
     def draw(self) -> None:
         """Draw all designs, the front, the simulated designs and what is starred."""
