@@ -61,7 +61,12 @@ def test_bars_add_up_and_say_when_saturated():
 def test_front_shows_units_and_marks_the_simulated(small_study):
     study, _ = small_study
     shown = words(front_figure(study))
-    assert {label("cost"), label("packet_latency_p99"), "cost [mm2]", "packet latency (99th percentile) [ns]"} <= set(shown)
+    assert {
+        label("cost"),
+        label("packet_latency_p99"),
+        "cost [mm2]",
+        "packet latency (99th percentile) [ns]",
+    } <= set(shown)
     for start in (
         "design (analytic)",
         "Pareto front",
