@@ -176,7 +176,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def typed(word: str) -> Any:
-    """Return what a word of a CSV stands for.
+    """Parse a word of a CSV as a number, a truth value or text.
 
     Examples
     --------

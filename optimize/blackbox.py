@@ -118,7 +118,7 @@ class Domain:
 
 
 class Search:
-    """What to simulate next, where a simulation is dear and a cheap model of it may be at hand.
+    """Bayesian optimization of an expensive simulation, with the analytic model as prior.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ class Search:
 
     @property
     def table(self) -> dict[str, npt.NDArray[Any]]:
-        """What was told: a column for every field and metric, in the order it was told."""
+        """Table of evaluations in their order: a column for every field and metric."""
         told = np.array(self._told).reshape(-1, len(self.metrics))
         fields = {name: np.array([point[name] for point in self._points]) for name in self.domain.fields}
         return fields | dict(zip(self.metrics, told.T, strict=True))

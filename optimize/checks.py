@@ -1,4 +1,4 @@
-"""How this package words an argument error: one line with the rule and the offending value."""
+"""Argument errors of this package: one line with the rule and the offending value."""
 
 from __future__ import annotations
 
@@ -94,5 +94,5 @@ def ranges(name: str, value: Mapping[str, Range] | None) -> dict[str, Range]:
 
 
 def size_of(bound: float) -> float:
-    """Return what the miss of a bound is divided by: its size, or 1 where that is (next to) 0 or infinite."""
+    """Scale of the miss of a bound: its size, or 1 where that is (next to) 0 or infinite."""
     return abs(bound) if np.finfo(float).tiny <= abs(bound) < math.inf else 1.0

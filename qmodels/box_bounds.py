@@ -1,4 +1,4 @@
-"""What a kind knows of its answers over boxes of specs, without solving any of them."""
+"""Bounds of a kind's answers over boxes of specs, without solving any of them."""
 
 from __future__ import annotations
 

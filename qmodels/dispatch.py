@@ -44,7 +44,7 @@ def solve(spec: Any) -> Answer:
 
 
 def bounds(spec: Any) -> BoxBounds:
-    """Return what bounds the metrics of a kind over boxes of specs, for `optimize.explore`.
+    """Bounds of the metrics of a kind over boxes of specs, for `optimize.explore`.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ def guarded(function: F) -> F:
 
 
 def of_spec(function: Callable[[Any], Any], spec: Any) -> Any:
-    """Return what a model says of a spec; where it leaves the range of a float, the error names the field."""
+    """Solve a spec; where the model leaves the range of a float, the error names the field."""
     from qmodels.systems.spec.cost import afford
     from qmodels.systems.spec.fields import array_fields, is_spec
 
@@ -167,7 +167,7 @@ def _cures(error: Exception, name: str, value: Any, again: Callable[[str, Any], 
 
 
 def _decades(value: Any) -> float:
-    """Return how far from 1 an argument's numbers go."""
+    """Largest distance of an argument's numbers from 1, in powers of ten."""
     try:
         sizes = np.abs(np.asarray(value, dtype=float))
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""What a `qmodels.System` is composed of: our parts, and what a part of one's own is made from.
+"""Parts of a `qmodels.System`, and the base classes of a part of one's own.
 
 A part that jobs visit is a frozen dataclass that is a `ServingPart`: its ``served`` is the closed form, its
 ``service`` the simulation.

@@ -167,7 +167,7 @@ class QueueResult(Result):
 
     @property
     def latency_parts(self) -> dict[str, FloatArray]:
-        """What the mean response time consists of."""
+        """Components of the mean response time."""
         return {
             "waiting": self.mean_waiting_time,
             "service": self.mean_response_time - np.where(self.stable, self.mean_waiting_time, 0.0),

@@ -1,4 +1,4 @@
-"""What a system is offered: workloads, arrivals, sizes, popularity of what is looked up, recorded traces."""
+"""Traffic: workloads, arrivals, sizes, popularity of what is looked up, recorded traces."""
 
 from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
 from qmodels.systems.traffic.description import TraceDescription

@@ -1,1 +1,1 @@
-"""What a metric depends on: sensitivity, tornado, Sobol indices, the size that meets a target."""
+"""Sensitivity of a metric: derivatives, tornado, Sobol indices, the size that meets a target."""

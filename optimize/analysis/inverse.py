@@ -157,7 +157,7 @@ class Search:
         return np.where(np.isnan(metrics[..., 0]), np.inf, sums)
 
     def ranked(self) -> list[tuple[float, float, FloatArray, FloatArray]]:
-        """Return what was seen, the best first: miss, goal, point, metrics."""
+        """List the points evaluated, the best first: miss, goal, point, metrics."""
         rows = [(float(self.missed(m)), self.sign * float(m[0]), x, m) for x, m in self.seen.values()]
         return sorted((row for row in rows if row[0] < np.inf), key=lambda row: row[:2])
 

@@ -83,7 +83,7 @@ class Model:
     def _accepted(
         self, points: Points, numbers: list[int], made: Callable[[Points, list[int]], Any]
     ) -> list[tuple[list[int], Any]]:
-        """Return what is made of points, in halves where some are refused, without those."""
+        """Evaluate points, in halves where some are refused; the refused are left out."""
         try:
             return [(numbers, made(points, numbers))] if numbers else []
         except REFUSED:

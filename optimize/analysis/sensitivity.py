@@ -24,7 +24,7 @@ TWO = "kink", "edge"
 
 @dataclass(frozen=True, kw_only=True)
 class Elasticity:
-    """How one metric answers to one field.
+    """Sensitivity of one metric to one field.
 
     Parameters
     ----------

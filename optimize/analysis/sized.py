@@ -1,4 +1,4 @@
-"""What `optimize.size` finds, and the ranges it looks at."""
+"""Result of `optimize.size`, and the ranges it searches."""
 
 from __future__ import annotations
 

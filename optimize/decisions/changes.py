@@ -34,7 +34,7 @@ TRIES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Growth:
-    """How much traffic a design takes."""
+    """Largest traffic a design carries within its limits."""
 
     field: str  # the field that scales the traffic
     # now, most: its value, and the largest with which every limit is kept.
@@ -175,7 +175,7 @@ def _sized(
 
 
 def _targets(question: Question, row: int, factors: Mapping[str, float] | None = None) -> dict[str, Range]:
-    """Return what the model has to say at a design for the corrected values to keep the limits."""
+    """Limits on the modelled values of a design under which its corrected values keep the limits."""
     model, best = question.decision.model.table, question.decision.table
     targets: dict[str, Range] = {STABLE: (1.0, None)} if STABLE in model else {}
     for metric, (low, high) in question.subject_to.items():

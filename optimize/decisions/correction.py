@@ -35,7 +35,7 @@ are widened: their parameters are the most probable ones, as if known. Chosen in
 
 
 class Scale:
-    """How values of a metric are compared: log ratio, log odds, or difference where they may be 0."""
+    """Scale on which values of a metric are compared: log ratio, log odds, or differences near 0."""
 
     def __init__(self, values: FloatArray, bounded: bool) -> None:
         finite = values[np.isfinite(values)]
@@ -91,7 +91,7 @@ def features_of(space: Space, table: Columns) -> FloatArray:
 
 
 class Correction:
-    r"""What simulations of some rows say of the metrics of all.
+    r"""Metrics of all rows, corrected by simulations of some.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ class Correction:
 
 
 def _student(count: int, level: float) -> float:
-    """Return how much wider than a normal interval one from so few designs is."""
+    """Ratio of the width of an interval from few designs to that of a normal one."""
     if count == 0:
         return 1.0
     from scipy import special  # slow to load, and needed only once something was simulated

@@ -30,14 +30,14 @@ Simulate = Callable[[list[Any]], Sequence[Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class _Limit:
-    """How much may be simulated."""
+    """Simulation budget."""
 
     seconds: float
     points: float
     started: float
 
     def more(self, done: int, each: float, batch: int) -> int:
-        """Return how many of a batch still fit if one takes so long; one always does while time is left."""
+        """Return the number of a batch that fits if one takes ``each``; at least one while time is left."""
         left = self.seconds - (time.perf_counter() - self.started)
         batch = int(min(batch, self.points - done))
         if left <= 0 or batch <= 0:

@@ -25,7 +25,7 @@ apart: less than the intervals of their simulations (chosen in view)."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """What a simulation raises on Ctrl-C to hand over what it has: ``results`` by place of the spec."""
+    """Raised by a simulation on Ctrl-C, with its finished ``results`` by place of the spec."""
 
     def __init__(self, results: dict[int, Any]) -> None:
         super().__init__()

@@ -85,7 +85,7 @@ class Move:
 
 @dataclass(frozen=True, kw_only=True)
 class Relaxation:
-    """How far a limit must move for another design to be chosen."""
+    """Value of a limit at which another design is chosen."""
 
     limit: Limit
     bound: float
@@ -99,7 +99,7 @@ class Relaxation:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Question:
-    """What was asked and decided; its methods are the claims that need no further model call."""
+    """Question and decision; its methods are the claims that need no further model call."""
 
     decision: Decision  # the decision
     main: str = ""  # the objective by which designs are called better; the first by default
@@ -182,7 +182,7 @@ class Question:
         return (self.alternative(int(rows[0])), rows.size) if rows.size else None
 
     def moves(self) -> tuple[Move, ...]:
-        """Return what the neighbouring choices of each field change; of a field of words, all its others."""
+        """Effect of the neighbouring choices of each field; of a field of words, of all its others."""
         space, table = self.decision.model.space, self.decision.table
         digits = space.digits(int(table["design"][self.decision.chosen]))
         found = []

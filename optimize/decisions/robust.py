@@ -55,7 +55,7 @@ class RobustChoice:
 
     @property
     def feasible(self) -> int:
-        """How many designs are feasible under all scenarios."""
+        """Count of designs that are feasible under all scenarios."""
         return int(np.isfinite(self.regret).all(axis=0).sum())
 
 
@@ -128,7 +128,7 @@ def _common(numbers: list[IntArray]) -> IntArray:
 
 
 def _distance(costs: FloatArray) -> FloatArray:
-    """Return how far feasible designs are from the ideal point, in ranges of their front."""
+    """Distance of feasible designs from the ideal point, in ranges of their front."""
     front = costs[nondominated(costs)] if len(costs) else costs
     if not len(front):
         return np.full(len(costs), np.inf)

@@ -1,4 +1,4 @@
-"""What is known while a decision is made: simulated rows, corrected columns, the present choice."""
+"""State of a decision: simulated rows, corrected columns, the present choice."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MARGIN = 0.05
 
 
 class State:
-    """What is known of the designs of an exploration; the arguments are those of `optimize.decide`."""
+    """Designs of an exploration as known so far; the arguments are those of `optimize.decide`."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class State:
         return self._by_best.feasible & out & self._is(self.results)
 
     def _stability(self) -> FloatArray:
-        """Return how likely each row keeps up: 0 or 1 if simulated, else by the load of its fullest resource.
+        """Probability that each row keeps up: 0 or 1 if simulated, else by the load of its fullest resource.
 
         The load beyond which designs do not keep up is the one nearest to 1 that contradicts the fewest
         simulations; within 5 % of it nothing is sure.

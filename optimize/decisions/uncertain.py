@@ -14,7 +14,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Membership:
-    """What intervals say about the front.
+    """Front under intervals: the designs that may belong to it.
 
     Parameters
     ----------

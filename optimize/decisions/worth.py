@@ -22,7 +22,7 @@ AT_RANDOM = 1 / 3
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """What is known of some rows."""
+    """Means and covariances of some rows."""
 
     rows: IntArray  # which
     # low, best, high: objectives and limited metrics.

@@ -1,4 +1,4 @@
-"""What follows from a law of times: moments, tails, transforms. The base of the formulas of every law."""
+"""Moments, tails and transforms of a law of times: the base of the formulas of every law."""
 
 from __future__ import annotations
 

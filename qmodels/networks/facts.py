@@ -49,7 +49,7 @@ def multipliers_of(network: QueueingNetwork) -> dict[int, tuple[float, ...]] | N
 
 
 def product_form_breaker(network: QueueingNetwork) -> str:
-    """Return what keeps a network from having a product form, or nothing."""
+    """Reason why a network has no product form, or nothing."""
     for c in network.classes:
         if c.arrivals is not None and not is_exponential(c.arrivals):
             return f"{type(c.arrivals).__name__} arrivals of class {c.name!r}"

@@ -1,4 +1,4 @@
-"""What a packet takes that is alone in the network: exact for all widths, wires, buffers and lengths."""
+"""Zero-load times of a packet: exact for all widths, wires, buffers and lengths."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def memory_time(traffic: Transactions, table: FlowTable, per_transaction: FloatA
 
 
 def in_a_row(ends: Stations, waits: FloatArray) -> FloatArray:
-    """Return what is left of the waits in the stations of a memory node if they are in a row."""
+    """Share of the waits in the stations of a memory node that is left if they are in a row."""
     left = waits.copy()
     for node in np.unique(ends.node):
         row = np.flatnonzero((ends.node == node) & (ends.stage >= 0))

@@ -171,7 +171,7 @@ def _answer(
 
 
 def _largest_load(table: FlowTable, per_transaction: FloatArray) -> float:
-    """Return how long a transaction keeps the channel busy that it keeps busy longest. [cycles]."""
+    """Time for which a transaction keeps its most used channel busy. [cycles]."""
     flow = np.repeat(np.arange(per_transaction.size), np.diff(table.path_start))
     cycles = (per_transaction * table.flits)[flow] * table.channel_cycles_per_flit[table.path_channel]
     return float(np.bincount(table.path_channel, cycles).max())

@@ -15,7 +15,7 @@ RINGS = ("ring", "spidergon")
 
 
 class RingLaw(NamedTuple):
-    """What a flit loses at a link of a ring in a jam: the time, and exponents of the factors in `Ring`.
+    """Loss of a flit at a link of a ring in a jam: the time, and exponents of the factors in `Ring`.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ permutations, which jam less or not at all (up to 52 % too low)."""
 
 
 class Ring(NamedTuple):
-    """What decides how well the rings of a network carry their packets when buffers fill."""
+    """Properties that decide the throughput of a network's rings when buffers fill."""
 
     load: float  # flits per cycle that a flit finds on its links of the rings, itself included, at load 1
     # Cycles from flit to flit when credits come late: those of the credit loop for each place in the buffers
@@ -61,7 +61,7 @@ class Ring(NamedTuple):
 
 
 def find_rings(turns: Turns) -> Ring | None:
-    """Return what the channels with VC classes have in common, None without any that is used."""
+    """Return the common properties of the channels with VC classes, None without any that is used."""
     table = turns.table
     flow = np.repeat(np.arange(table.source.size), np.diff(table.path_start))
     classed = table.path_vc_high - table.path_vc_low < table.virtual_channels

@@ -12,7 +12,7 @@ from qmodels.noc.waits import Waits
 
 
 class SpreadLaw(NamedTuple):
-    """How waits vary about their means.
+    """Variation of waits about their means.
 
     Parameters
     ----------

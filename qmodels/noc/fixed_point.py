@@ -62,7 +62,7 @@ class _Load(NamedTuple):
 
 
 class _State(NamedTuple):
-    """What is iterated.
+    """State of the iteration.
 
     Of each turn times at the front ``h``, waits for the output alone ``own`` and behind heads ``q``, and
     the part of these by other virtual channels ``front_q``; of each channel the hold-up ``held``, the
@@ -308,7 +308,7 @@ def _blocking(
     c: int, i: int, rate: float, own_load: float, lam: Any, rho: Any, into: Any, at_front: float,
     conflict: float, clump: float, bunched: float,
 ) -> tuple[float, float, float, float]:  # fmt: skip
-    """Return what the packets of a turn add to the waits of the others at their input."""
+    """Wait that the packets of a turn add to the others at their input."""
     gap_rate = lam[i] / (1 - rho[i])
     behind = clump * (rho[i] + bunched * into[i]) / (1 - rho[i])
     part = rate / lam[i]

@@ -1,4 +1,4 @@
-"""What the way of a message's packets takes where nobody else sends."""
+"""Zero-load time of a message's packets along their path."""
 
 from __future__ import annotations
 

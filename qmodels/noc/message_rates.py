@@ -1,4 +1,4 @@
-"""How fast transfers that share a network advance: round robin at every switch, priorities, circuits."""
+"""Rates of transfers that share a network: round robin at every switch, priorities, circuits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FULL = 1e-9
 
 
 class TransferLaw(NamedTuple):
-    """What is taken for granted of full inputs.
+    """Assumptions on full inputs.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class _Division:
 
 
 def even_parts(wanted: Sequence[float], room: float) -> list[float]:
-    """Return what each gets of some room: an even part, or what it wants if that is less."""
+    """Max-min fair shares of a capacity: an even part, or the demand if that is less."""
     parts = [0.0] * len(wanted)
     order = sorted(range(len(wanted)), key=lambda k: wanted[k])
     for done, k in enumerate(order):

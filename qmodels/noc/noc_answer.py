@@ -289,7 +289,7 @@ class Curve:
 
     @cached_property
     def doubts(self) -> Mapping[str, Any]:
-        """What the model leaves out of this network, and whether it was measured."""
+        """Effects that the model leaves out of this network, and whether it was measured."""
         jammed, noticed = self._congested_load, NOTICED * self._saturation_load
         metastable = f"metastable: once jammed, the network carries {jammed:.4g} packets/cycle only"
         run = int(self.waits.turns.table.source_step.max(initial=0))

@@ -19,7 +19,7 @@ TERMS = ("width", "buffers", "traffic")
 
 @dataclass(frozen=True, kw_only=True)
 class PowerParameters:
-    """What a bit costs."""
+    """Energy of a bit."""
 
     width_mw: float  # Clock and leakage of a bit of width of an input port. [mW/bit]
     buffer_mw: float  # Clock and leakage of a bit of buffer. [mW/bit]

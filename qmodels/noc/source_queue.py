@@ -18,7 +18,7 @@ BISECTIONS = 50
 
 
 class SourceLaw(NamedTuple):
-    """How packets block each other at a network interface.
+    """Blocking between packets at a network interface.
 
     Parameters
     ----------

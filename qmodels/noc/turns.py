@@ -158,7 +158,7 @@ def _separate(table: FlowTable, flow: Integers, hop_rate: FloatArray) -> FloatAr
 
 
 def _burstiness(table: FlowTable, flow: Integers, hop_rate: FloatArray, excess: FloatArray) -> FloatArray:
-    """Return how much of the burstiness of the sources, an excess of SCVs, is left on each channel.
+    """Burstiness of the sources, an excess of SCVs, that is left on each channel.
 
     A part of a bursty stream, taken at random, is as much less bursty as it is smaller; streams that
     join are as bursty as their mean.
@@ -193,7 +193,7 @@ def _usable(table: FlowTable, flow: Integers, rate: FloatArray) -> FloatArray:
 def _number(
     table: FlowTable, router: Router, flow: Integers, here: Integers
 ) -> tuple[int, Integers, Integers, Integers, FloatArray]:
-    """Return how many turns there are at these hops, the turn of each hop, and pair, level and weight."""
+    """Return the number of turns at these hops, the turn of each hop, and pair, level and weight."""
     count = len(table.channel_names)
     channel = table.path_channel.astype(np.int64)
     kind = np.zeros(flow.size, dtype=np.int64)

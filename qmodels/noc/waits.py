@@ -70,7 +70,7 @@ SEARCH_TOLERANCE = 2e-3
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Waits:
-    """What the fixed point gives for each load; the loads multiply the rates of the turns."""
+    """Results of the fixed point for each load; the loads multiply the rates of the turns."""
 
     turns: Turns  # the network
     loads: FloatArray  # loads

@@ -38,7 +38,7 @@ from qmodels.packet_processor.ring import (
 
 
 class Network(NamedTuple):
-    """What NoC packets meet in one network between the engines' own links; one value per design, in ns."""
+    """Waits of NoC packets in one network between the engines' own links; one value per design, in ns."""
 
     peak: FloatArray  # traffic intensity of the most loaded link
     used: FloatArray  # the same as a part of the intensity at which the network saturates
@@ -49,7 +49,7 @@ class Network(NamedTuple):
 
 
 class Engine(NamedTuple):
-    """What a packet finds at its engine's links; one value per design, times in ns."""
+    """State of an engine's links as a packet finds it; one value per design, times in ns."""
 
     # inject_wait, eject_wait: others' work in front of the injection link (requests) and the ejection link
     # (responses).
@@ -195,7 +195,7 @@ def balance(c: Columns, rate: FloatArray) -> Balance:
 
 
 def _met(c: Columns, rate: FloatArray) -> FloatArray:
-    """Return what accesses meet behind controllers, zeros without."""
+    """Return waits of accesses behind controllers, zeros without."""
     if c.memory is None:
         return np.zeros((rate.size, 4))
     met = c.memory.at(rate)

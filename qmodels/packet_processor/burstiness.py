@@ -1,4 +1,4 @@
-"""How bursty a workload is over time scales, which decides whether the model's error on it is known."""
+"""Burstiness of a workload over time scales, which decides whether the model's error on it is known."""
 
 from __future__ import annotations
 

@@ -26,14 +26,14 @@ FULL, LEAST = 1.0 - 1e-9, 1e-9
 
 
 class Bursts(NamedTuple):
-    """What bursts add; times in ns."""
+    """Waits that bursts add; times in ns."""
 
     mean: FloatArray  # waits of write, read, lookup, and for the pointer memory to store and to drain
     longest: FloatArray  # mean of what they add to a packet's latency where that is not 0
 
 
 def burst_waits(c: Columns, point: OperatingPoint, arrivals: OnOff) -> Bursts:
-    """Return what the bursts of on-off arrivals add to the waits of all designs."""
+    """Return waits that the bursts of on-off arrivals add, for all designs."""
     rate = point.rate
     on, peak = (
         np.broadcast_to(np.asarray(part, dtype=float), c.shape).reshape(-1)

@@ -236,7 +236,7 @@ def _memory_numbers(dram: Dram | DramSystem) -> dict[str, Any]:
 
 
 def _lookup_columns(popularity: Zipf, caches: FloatArray) -> dict[str, FloatArray]:
-    """Return what becomes of lookups with these slices, lines of each, channels and banks."""
+    """Hits and misses of lookups with these slices, lines of each, channels and banks."""
     keys, which = distinct(caches)
     shares = np.array([_lookup_shares(popularity, *map(int, key)) for key in keys.T])[which]
     names = ("hit_ratio", "slice_peak", "miss_channel_peak", "miss_bank_peak")

@@ -31,7 +31,7 @@ VALIDATED_OUTLASTING = 1.5
 
 
 def doubts(c: Columns, point: Balance, bursts: Burstiness) -> dict[str, npt.NDArray[np.bool_]]:
-    """Return what speaks against trusting the measured error, in words, and for which designs it does.
+    """Doubts about the measured error, in words, and the designs they hold for.
 
     Only what applies to a design of the sweep is listed; a design without doubts is validated.
     """
@@ -87,7 +87,7 @@ def _overloaded(c: Columns, point: Balance) -> dict[str, npt.NDArray[np.bool_]]:
 
 
 def _of_banks(c: Columns, point: Balance) -> dict[str, npt.NDArray[np.bool_]]:
-    """Return what sets a memory of banks apart from those the error was measured on.
+    """Reasons why a memory of banks is unlike those the error was measured on.
 
     Four of them are regions in which conflicts are off by more than 15 % in ``cases/data/trial-plane.csv``,
     or where that plane says nothing.

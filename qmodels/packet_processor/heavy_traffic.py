@@ -96,7 +96,7 @@ def heavy_buses(c: Columns, load: FloatArray) -> Waits:
 
 
 def _last(c: Columns, together: FloatArray) -> FloatArray:
-    """Return how many times longer packets wait for the last of their channels, (designs, sizes)."""
+    """Ratio of the wait for the last of a packet's channels to that for one, (designs, sizes)."""
     return np.asarray(1.0 + (harmonic(c.touched) - 1.0) * (1.0 - together[:, None]))
 
 
@@ -127,7 +127,7 @@ def _links(c: Columns, point: OperatingPoint) -> dict[str, Waits]:
 
 @lru_cache(maxsize=256)
 def _same_on_fullest(noc: ProcessorNoc, channels: int) -> tuple[float, float]:
-    """Return how surely a packet's next segment crosses the fullest link of each network as well."""
+    """Probability that a packet's next segment crosses the fullest link of each network as well."""
     requests, responses = link_shares(noc, channels)
     return (
         float(requests.same_source[requests.share >= requests.share.max() * (1.0 - 1e-9)].max()),
@@ -161,7 +161,7 @@ def _lumps(c: Columns) -> tuple[FloatArray, FloatArray]:
 def _lump(
     segments: tuple[float, ...], share: tuple[float, ...], channels: float, step: float, run: float
 ) -> tuple[float, float]:
-    r"""Return what one channel gets of packets, and the correlation of two channels.
+    r"""Segments of a packet at one channel, and the correlation of two channels.
 
     A packet of n consecutive blocks that starts anywhere has X of them on a channel; two blocks d apart share
     their channel with probability :math:`r(d)`, a triangle of the interleaving's step every round, so that

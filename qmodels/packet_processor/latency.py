@@ -155,7 +155,7 @@ def _spread_waits(
 
 
 def waits(c: Columns, point: OperatingPoint) -> dict[str, Waits]:
-    """Return what a Poisson packet waits for but its pointer operations and slices, by resource."""
+    """Return waits of a Poisson packet by resource, without pointer operations and slices."""
     light = point.light()
     busy = np.clip(light.bank_busy, 1e-12, 1.0)
     fewer = np.minimum(point.conflicts[0] / np.maximum(point.bank_busy, 1e-12), 1.0)
@@ -304,7 +304,7 @@ def _wait_variance(mean: FloatArray, probability: Any) -> FloatArray:
 
 
 def _squeeze(c: Columns, gap: FloatArray, others: FloatArray) -> FloatArray:
-    """Return how much longer the accesses of a packet on one channel take beside others' on its bus.
+    """Extra time of a packet's accesses on one channel beside those of others on its bus.
 
     They go on one after the other at the pace of their arrival or of the bus, whichever is
     slower; others leave them 1 - ``others`` of the bus.

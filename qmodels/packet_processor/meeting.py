@@ -1,4 +1,4 @@
-"""What the accesses of one design meet at the operating point where its ring has settled."""
+"""Waits of the accesses of one design at its operating point."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ FULLEST = 0.97
 
 
 def uneven_loads(c: Columns, rate: FloatArray, z: FloatArray) -> FloatArray:
-    r"""Return how unevenly reads load banks and channels while packets are held, (2, designs, nodes).
+    r"""Imbalance of the reads over banks and channels while packets are held, (2, designs, nodes).
 
     Multiples of the mean read load that a bank and a channel have at one moment, equally probable.
 
@@ -95,7 +95,7 @@ def bank_wait(
 
 @part
 def bus_waits(rate: Any, z: Any, sizes: Any, multiple: Any) -> Any:
-    """Return what accesses meet at a bus whose reads have a multiple of their mean load.
+    """Return waits of accesses at a bus whose reads have a multiple of their mean load.
 
     The wait of a single access for its turn, and of a write; how many times longer others make a packet's
     reads, and its writes; the time until earlier packets' writes on its channel are done.

@@ -25,7 +25,7 @@ RESPONSES = REQUESTS + NETWORK
 
 
 class Shared(NamedTuple):
-    """What the designs of a sweep have in common, and what each has several of."""
+    """Numbers that the designs of a sweep share, and arrays of those that differ."""
 
     sizes: FloatArray  # segments of a packet, and the share of such packets, (2, sizes)
     density: FloatArray  # see `qmodels.packet_processor.trials.density`, (laws, scales)

@@ -133,7 +133,7 @@ def enter(rate: Any, z: Any, t: Any, o: Any) -> None:
 
 @part
 def port_wait(rate: Any, z: Any, sizes: Any) -> Any:
-    """Return how long a channel's port is taken by the writes of the packet before.
+    """Time for which a channel's port is taken by the writes of the packet before.
 
     Successive packets fill the same chunk with a large step: they are on their way to one channel.
     """
@@ -210,7 +210,7 @@ def come_to_engine(rate: Any, z: Any) -> Any:
 
 @part
 def held_up(z: Any, work: Any, intensity: Any, used: Any, blocked: Any) -> Any:
-    """Return how long responses wait at their channel behind those to engines that cannot take them.
+    """Wait of responses at their channel behind those to engines that cannot take them.
 
     A packet's segments come back from several channels at once, faster than its engine takes them. What
     does not fit into the buffers in front of its ejection link waits at the channels, first come, first

@@ -1,4 +1,4 @@
-"""What every station starts from: its load, and how close that is to saturation."""
+"""Load of a station, and its distance from saturation."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class SymbolicModel:
         return "\n".join([f"{self.model}, {self.stable}", *lines])
 
     def derivative(self, metric: str, *, by: Any) -> Any:
-        """Return how fast a metric changes with a parameter (its name or a symbol)."""
+        """Return the derivative of a metric with respect to a parameter (its name or a symbol)."""
         return sympy.factor(sympy.diff(self._metric(metric), self._symbol(by)))
 
     def elasticity(self, metric: str, *, by: Any) -> Any:

@@ -1,4 +1,4 @@
-"""How each closed form is put together from symbols; see `qmodels.symbolic`."""
+"""Construction of each closed form from symbols; see `qmodels.symbolic`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Parameters:
         self.whole: set[str] = set()
 
     def __call__(self, name: str, suffix: str = "") -> Any:
-        """Return what stands for an argument: what was given, or a symbol."""
+        """Value of an argument: the one given, or a symbol."""
         key = name + suffix
         default = sympy.Symbol(_NAMES.get(name, name) + suffix, positive=True)
         value = self.given.get(key, default)

@@ -1,4 +1,4 @@
-"""What answers, simulations and imported runs say, by metric name."""
+"""Metrics of answers, simulations and imported runs, by name."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def is_share(metric: str) -> bool:
 def signed_error(
     model: npt.ArrayLike, reference: npt.ArrayLike, *, relative: npt.ArrayLike = False
 ) -> FloatArray:
-    """Return how far a model's values are above the reference (below: negative).
+    """Relative difference of a model's values from the reference, positive above it.
 
     ``model``, ``reference``: values of one metric each, in one unit; ``relative``: whether to divide by the
     size of the reference. Returns 0 where both are equal, infinite ones included. Infinite, with the sign of

@@ -153,7 +153,7 @@ def _is_reference(value: Any) -> bool:
 
 
 def _spec_of(results: Any) -> Any:
-    """Return what results are of; None of imported runs."""
+    """Spec that results belong to; None of imported runs."""
     return list(results.specs) if isinstance(results, Campaign) else getattr(results, "spec", None)
 
 

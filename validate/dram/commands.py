@@ -1,4 +1,4 @@
-"""What a command given to a DRAM bank leaves behind: limits on later ones, sums of its access, its end."""
+"""Effects of a command to a DRAM bank: limits on later ones, sums of its access, its end."""
 
 from __future__ import annotations
 

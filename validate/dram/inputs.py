@@ -1,4 +1,4 @@
-"""What one replication asks of a DRAM system: accesses by channel, in the order of their arrival."""
+"""Accesses of one replication to a DRAM system by channel, in the order of their arrival."""
 
 from __future__ import annotations
 

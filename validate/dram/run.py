@@ -21,7 +21,7 @@ class DramJob(Job):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """What is left of a replication."""
+    """Result of a replication."""
 
     sums: IntArray  # of each channel and direction, see `validate.dram.state`; the warm-up is left out
     counts: IntArray  # reads and writes of all channels by their latency without the controller's time

@@ -1,1 +1,1 @@
-"""What every simulator is built from: calendar, random streams, draws, histograms, compilation."""
+"""Base of every simulator: calendar, random streams, draws, histograms, compilation."""

@@ -1,4 +1,4 @@
-"""How compiled functions hold many arrays: one pointer instead of a tuple of them.
+"""Pointers to structures of arrays for compiled functions: one instead of a tuple.
 
 A tuple of two dozen arrays costs every function that is handed it over a hundred arguments: the
 kernel then compiles for minutes and runs four times slower. Compiled code therefore sees the arrays
@@ -38,7 +38,7 @@ def table_of(arrays: Any, layout: Layout) -> Any:
 
 
 class PointerType(types.Type):
-    """What compiled code holds instead of the arrays of a layout."""
+    """Handle of the arrays of a layout in compiled code."""
 
     def __init__(self, name: str, layout: Layout, facts: Mapping[str, bool]) -> None:
         super().__init__(name=f"{name}{sorted(facts.items())}")

@@ -1,1 +1,1 @@
-"""What finite runs say about the steady state: intervals, warm-up, stopping, heavy tails."""
+"""Steady-state estimates from finite runs: intervals, warm-up, stopping, heavy tails."""

@@ -49,7 +49,7 @@ def lag_one_correlation(values: npt.ArrayLike) -> float:
 
 
 def memory_doubt(totals: npt.ArrayLike, weights: npt.ArrayLike) -> str:
-    """Return what speaks against means of runs that hold few spells independent of each other, or nothing.
+    """Doubt about means of runs that hold few independent spells, or nothing.
 
     ``totals``, ``weights``: integral of a number over each batch's time, and that time, of independent runs.
 
@@ -134,7 +134,7 @@ def _joined(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def warm_up(series: npt.ArrayLike, *, batch: int = 5) -> int:
-    r"""Return how many leading observations to drop, by the marginal standard error rule.
+    r"""Return the number of leading observations to drop, by the marginal standard error rule.
 
     ``batch``: observations averaged into one before the rule is applied (MSER-5). Returns at most half of the
     series; exactly half means that no steady state was seen.

@@ -142,7 +142,7 @@ def lopsidedness(totals: npt.ArrayLike, weights: npt.ArrayLike, *, confidence: f
 
 
 def seen_doubt(histograms: Sequence[Histogram], totals: npt.ArrayLike, weights: npt.ArrayLike) -> str:
-    """Return what in the runs speaks against their intervals, or nothing."""
+    """Doubt about the intervals of runs, or nothing."""
     if skewness_of_means(totals, weights) <= MOST_SKEWNESS:
         return ""
     index = tail_index(histograms)
@@ -152,7 +152,7 @@ def seen_doubt(histograms: Sequence[Histogram], totals: npt.ArrayLike, weights: 
 
 
 def expected_doubt(law: Any, order: float, visits: float) -> str:
-    """Return what in a law of service times speaks against intervals from so many visits, or nothing."""
+    """Doubt that a law of service times casts on intervals from n visits, or nothing."""
     share = decisive_share(law, order)
     if share is None:
         return ""

@@ -1,4 +1,4 @@
-"""What a few independent runs say about a mean, a ratio or a probability."""
+"""Confidence intervals of a mean, a ratio or a probability from a few independent runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a few finite runs say about the steady state: the names that simulators use, in one place."""
+"""Statistics of finite runs that the simulators use, in one place."""
 
 from qmodels.systems.spec.estimate import Estimate, exactly
 from validate.engine.histogram import INF, Histogram, bins_of, merged

@@ -42,7 +42,7 @@ def more_replications(
     minimum: int = FEWEST_REPLICATIONS,
     maximum: int | None = None,
 ) -> int:
-    r"""Return how many replications to add before every estimate is precise enough.
+    r"""Replications to add before every estimate is precise enough.
 
     ``estimates``: student-t intervals of all that must be precise, from the replications so far. One that is
     infinite cannot become precise and is left out; one without an upper end takes as many as ``maximum``

@@ -1,4 +1,4 @@
-"""What every part of a network does: let a flit arrive, return a credit, let a head ask for its output."""
+"""Events of a network's channels: arrival of a flit, return of a credit, request of a head for its output."""
 
 from __future__ import annotations
 

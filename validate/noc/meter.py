@@ -1,4 +1,4 @@
-"""What is counted while a network runs: packets and their times by flow, latencies, the backlog over time."""
+"""Counters of a network's run: packets and their times by flow, latencies, the backlog over time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FLOW_BINS, _EXACT = 512, 64
 
 
 class Meter(NamedTuple):
-    """What is counted from `restart` on, and the series of the whole run.
+    """Counters from `restart` on, and the series of the whole run.
 
     ``sums`` by flow; ``counts`` of latencies on the scale of `validate.engine.histogram`; ``flow_counts`` of
     each flow in its bins, if asked for. A row of ``series`` is an interval of ``interval[0]`` cycles:

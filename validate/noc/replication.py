@@ -33,7 +33,7 @@ class NocJob(Job):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """What is left of a replication."""
+    """Result of a replication."""
 
     cycles: int  # cycles measured
     sums: IntArray  # packets delivered, sums of their latency and of the wait at the source

@@ -139,7 +139,7 @@ def _choose(world: World, c: int, ready: Any, body: Any, now: int) -> tuple[int,
 
 @inlined
 def _turn(world: World, c: int, bit: int, o: int) -> int:
-    """Return how far off an input's next turn for an output is, and for one of its virtual channels."""
+    """Distance of an input's next turn for an output, and of one of its virtual channels."""
     channel = world.channel
     output = channel[o]["place_out"] - channel[c]["next_out"]
     if output < 0:

@@ -1,4 +1,4 @@
-"""What the replications of a network-on-chip say of each flow and channel."""
+"""Tables of the flows and channels of a network-on-chip over its replications."""
 
 from __future__ import annotations
 

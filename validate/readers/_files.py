@@ -1,4 +1,4 @@
-"""What all readers share: which files, their text, numbers in words, and how they say what is wrong."""
+"""Shared functions of all readers: files, text, numbers in words, and errors."""
 
 from __future__ import annotations
 

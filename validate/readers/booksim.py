@@ -160,7 +160,7 @@ def _blocks(lines: list[str]) -> dict[int, dict[str, float]]:
 
 
 def _settings(lines: list[str]) -> dict[str, str]:
-    """Return what was echoed from configuration files and from the command line, which comes later."""
+    """Return the configuration that was echoed from files and from the command line, which comes later."""
     settings: dict[str, str] = {}
     text: list[str] | None = None
     for line in lines:

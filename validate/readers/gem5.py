@@ -207,7 +207,7 @@ def _choose(path: Path, dumps: list[_Dump], dump: int | str | None) -> list[tupl
 
 
 def _sum(dumps: list[_Dump]) -> _Dump:
-    """Return what can be said about all dumps together."""
+    """Statistics of all dumps together."""
     total = _Dump(line=dumps[0].line, whole=True)
     for name in dict.fromkeys(name for dump in dumps for name in dump.values):
         holders = [dump for dump in dumps if name in dump.values]

@@ -1,4 +1,4 @@
-"""What an address map makes of a traffic: loads of channels and banks, and row hits."""
+"""Access pattern of a traffic under an address map: loads of channels and banks, and row hits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PACKETS, MOST_BLOCKS, LONG_PACKETS = 512, 1 << 18, 4
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AccessPattern:
-    """What reaches channels, ranks and banks of a system."""
+    """Shares of the accesses that reach channels, ranks and banks of a system."""
 
     channel_share: FloatArray  # share of the accesses of each channel
     bank_share: float  # share of a channel's accesses that its busiest bank gets
@@ -40,7 +40,7 @@ class AccessPattern:
 
 
 def access_pattern(spec: DramSystem) -> AccessPattern:
-    """Return what a system's traffic is to its channels and banks.
+    """Access pattern of a system's traffic at its channels and banks.
 
     Exact for `RandomBlocks`, but for row hits among writes, see `_mixed_hits`. Streams and traces are
     judged by their first `SAMPLE` accesses, packets by at least `PACKETS` random places, long ones by fewer:

@@ -21,7 +21,7 @@ NEVER = 1e-12
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BankWait:
-    """What random accesses to banks on a bus meet."""
+    """Waits of random accesses to banks on a bus."""
 
     mean_waiting_time: Any  # from arrival to the start of the access; ``inf`` where the load is too high
     # Accesses that find their bank busy: in order, when their turn on the bus has come; oldest ready first,

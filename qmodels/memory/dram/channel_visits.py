@@ -1,4 +1,4 @@
-"""What one channel is asked for: the accesses of packets, streams, traces and random reads in their order."""
+"""Accesses to one channel in their order: of packets, streams, traces and random reads."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Visits:
 def channel_visits(
     spec: DramSystem, channel: int, rng: np.random.Generator, most: int | None = None
 ) -> Visits:
-    """Return what a channel is asked for.
+    """Sequence of accesses to a channel.
 
     Packets start at random places and random reads go to random banks, drawn with ``rng``; streams and
     traces are followed from their start. Of packets about the first ``most`` visits are enough, if given.

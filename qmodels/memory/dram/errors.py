@@ -1,4 +1,4 @@
-"""How far the DRAM model may be trusted: errors measured against simulators, as data beside it."""
+"""Errors of the DRAM model, measured against simulators, as data beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a DRAM channel can sustain, and what limits it."""
+"""Largest rates of a DRAM channel, and the resource that limits it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from qmodels.systems.memory.dram_traffic import AddressTrace, Packets, RandomBlo
 
 
 def refresh_time(spec: DramSystem, row_rate: Any) -> Any:
-    r"""Return how long a refresh keeps a rank from opening rows. [cycles].
+    r"""Time for which a refresh keeps a rank from opening rows. [cycles].
 
     ``row_rate``: row commands of a rank [1/cycle].
 
@@ -113,6 +113,6 @@ def _slowest(spec: DramSystem, pattern: AccessPattern, time: Callable[[int], flo
 
 
 def binding(limits: dict[str, float]) -> tuple[str, float]:
-    """Return what limits a channel and its largest rate; refresh takes its share of any."""
+    """Bottleneck of a channel and its largest rate; refresh takes its share of any."""
     name = min((n for n in limits if n != "refresh"), key=lambda n: limits[n])
     return name, min(limits.values())

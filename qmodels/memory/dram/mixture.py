@@ -38,7 +38,7 @@ class Kind:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Mixed:
-    """What several kinds of packets meet."""
+    """Waits and conflicts of several kinds of packets."""
 
     find: Callable[[], tuple[ChannelWaits, ...]]  # finds the waits of the accesses of each kind
     row_hit_ratio: tuple[float, ...]  # accesses of each kind whose row is open
@@ -58,7 +58,7 @@ class Mixed:
 
 
 def mixed_waits(spec: DramSystem, kinds: Sequence[Kind], largest_load: float = 0.999) -> Mixed:
-    r"""Return what packets of several kinds meet; the traffic of the system itself does not count.
+    r"""Return waits and conflicts of several kinds of packets, without the traffic of the system itself.
 
     ``kinds``: all packets, which arrive as Poisson processes; ``largest_load``: load beyond which waits are
     those at this one.
@@ -112,7 +112,7 @@ def mixed_waits(spec: DramSystem, kinds: Sequence[Kind], largest_load: float = 0
 
 
 def pure_waits(spec: DramSystem, total: float, largest_load: float = 0.999) -> Mixed:
-    """Return what accesses like those of a system's own traffic meet, all alike, if so many come a cycle.
+    """Return waits of accesses like those of a system's own traffic, all alike, at a rate per cycle.
 
     Where channels have loads of their own it is the mean over the accesses.
     """
@@ -204,7 +204,7 @@ def _stays_open(spec: DramSystem, kind: Kind, total: float, pattern: AccessPatte
 
 
 def _with_hits(spec: DramSystem, times: PacketTimes, hits: float, inside: float) -> PacketTimes:
-    """Return what packets make of a channel if a share of them finds its rows open."""
+    """Service of packets at a channel if a share of them finds its rows open."""
     if not hits:
         return times
     each = spec.timing.t_ccd_l * times.size / times.banks
@@ -220,7 +220,7 @@ def _with_hits(spec: DramSystem, times: PacketTimes, hits: float, inside: float)
 def _slopes(
     spec: DramSystem, plain: Sequence[DramSystem], times: Sequence[PacketTimes], opened: Sequence[float]
 ) -> FloatArray:
-    """Return what a visit of each kind per cycle adds to the delay of accesses of each, (of, by)."""
+    """Delay added to accesses of each kind by one visit of each kind per cycle, (of, by)."""
     slot = bus_time(spec)
     count = len(plain)
     result = np.zeros((count, count, 2))
@@ -239,7 +239,7 @@ def _slopes(
 
 @lru_cache(maxsize=1024)
 def _cross_slopes(one: DramSystem, other: DramSystem) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return what packets of each of two kinds add to delays and conflicts of all accesses of the other."""
+    """Delays and conflicts that packets of each of two kinds add to all accesses of the other."""
     rng = np.random.default_rng(1)
     both = [channel_visits(each, 0, rng, most=PAIRS) for each in (one, other)]
     visits, kind = _alternating(both)

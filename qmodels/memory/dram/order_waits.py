@@ -24,7 +24,7 @@ MOST_BURSTS = 7
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OrderTimes:
-    r"""What the sequence of banks, rows and directions makes of accesses in order.
+    r"""Service of accesses in order, from the sequence of banks, rows and directions.
 
     Visits arrive as a Poisson process with rate :math:`\nu`; the load is :math:`\rho = \nu E[X]`, with
     the time :math:`X` of a visit that follows without a pause. A visit meets at most one other at low
@@ -65,7 +65,7 @@ class OrderTimes:
         return self.size / self.time
 
     def waits(self, rate: Any) -> tuple[FloatArray, FloatArray]:
-        """Return what accesses wait for other visits, and which share of them finds its bank busy.
+        """Wait of accesses for other visits, and the share of them that finds its bank busy.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class OrderTimes:
 
 
 def order_times(spec: DramSystem, channel: int) -> OrderTimes:
-    """Return what the accesses of a channel make of it; they are followed once for all loads."""
+    """Service of the accesses of a channel; their sequence is followed once for all loads."""
     unloaded = replace(spec, controller_cycles=0, traffic=replace(spec.traffic, arrival_rate=1.0))
     return _order_times(unloaded, channel)
 
@@ -151,7 +151,7 @@ def _order_times(spec: DramSystem, channel: int) -> OrderTimes:
 
 
 def _only_banks(spec: DramSystem) -> dict[str, Any] | None:
-    """Return what `in_order_banks` needs where only bus and banks keep random reads apart."""
+    """Arguments of `in_order_banks` where only bus and banks separate random reads."""
     t, g, traffic = spec.timing, spec.geometry, spec.traffic
     if not isinstance(traffic, RandomBlocks) or traffic.write_fraction or g.ranks > 1:
         return None

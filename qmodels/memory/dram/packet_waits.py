@@ -20,7 +20,7 @@ Moments = tuple[float, float]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PacketTimes:
-    """What packets, of which a channel gets ``size`` accesses each, make of its resources."""
+    """Use of a channel's resources by packets of ``size`` accesses each."""
 
     size: float  # accesses of a packet at the channel, mean of those that use it
     # Mean delay of an access in an idle system but for opening its row: by those of its packet [cycles].
@@ -51,7 +51,7 @@ class PacketTimes:
 
 
 def packet_times(spec: DramSystem) -> PacketTimes:
-    """Return what packets make of a channel; they are followed once for all loads."""
+    """Use of a channel by packets; their sequence is followed once for all loads."""
     return _packet_times(replace(spec, controller_cycles=0, traffic=replace(spec.traffic, arrival_rate=1.0)))
 
 

@@ -17,7 +17,7 @@ from qmodels.systems.memory.dram_system import DramSystem
 
 
 class ReadyLaw(NamedTuple):
-    """What is fitted to cycle simulators at DDR4-3200, one rank, closed pages.
+    """Constants fitted to cycle simulators at DDR4-3200, one rank, closed pages.
 
     Parameters
     ----------

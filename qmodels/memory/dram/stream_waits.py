@@ -26,14 +26,14 @@ class Shared:
     within: Paths | None
 
     def waiting_time(self, rate: float) -> float:
-        """Return what the resource adds to the wait, at a rate of the whole system. [cycles]."""
+        """Wait that the resource adds, at a rate of the whole system. [cycles]."""
         less = self.within.waiting_time(rate) if self.within is not None else 0.0
         return max(self.there.waiting_time(rate) - less, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StreamTimes:
-    r"""What a known sequence makes of the resources of a channel."""
+    r"""Use of a channel's resources by a known sequence."""
 
     resources: dict[str, Shared]  # bus, bank group, row commands and bank, as far as the sequence uses them
     # ahead, after: of accesses: those of the whole system since the one before to its bank, and for how long
@@ -46,7 +46,7 @@ class StreamTimes:
     row_hit_ratio: float  # accesses whose row is open
 
     def waiting_time(self, name: str, rate: Any) -> FloatArray:
-        """Return what a resource adds to the wait, at a rate of the channel. [cycles]."""
+        """Wait that a resource adds, at a rate of the channel. [cycles]."""
         shared = self.resources.get(name)
         if shared is None:
             return np.zeros(np.shape(rate))
@@ -84,7 +84,7 @@ class StreamTimes:
 
 
 def stream_times(spec: DramSystem, channel: int) -> StreamTimes:
-    """Return what a sequence makes of a channel; it is followed once for all loads."""
+    """Use of a channel by a sequence, which is followed once for all loads."""
     unloaded = replace(spec, controller_cycles=0, traffic=replace(spec.traffic, arrival_rate=1.0))
     return _stream_times(unloaded, channel)
 

@@ -1,4 +1,4 @@
-"""What two visits of a channel do to each other: delays and conflicts to first order in the load."""
+"""Interference of two visits of a channel: delays and conflicts to first order in the load."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ bank was busy."""
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MetVisits:
-    """What pairs of visits add to their accesses, integrated over the time between the two."""
+    """Delays and conflicts of pairs of visits, integrated over the time between the two."""
 
     access: IntArray  # the accesses of all pairs, by their numbers
     # delay, conflict: delay and conflicts of each, such that their sums are those of a pair, mean [cycles^2,
@@ -32,7 +32,7 @@ class MetVisits:
 def pair_slopes(
     spec: DramSystem, visits: Visits, serve: Serve, alone: IntArray, busy: Any, rng: np.random.Generator
 ) -> tuple[float, float]:
-    r"""Return how delays and conflicts of an access grow with the rate of visits, at low load.
+    r"""Slopes of the delays and conflicts of an access in the rate of visits, at low load.
 
     ``visits``: what the channel is asked for; ``alone``, ``busy``: what it makes of each visit in an idle
     system; ``rng``: times between the visits, one from each of as many parts of the time in which they can
@@ -49,7 +49,7 @@ def pair_slopes(
 def met_visits(
     spec: DramSystem, visits: Visits, serve: Serve, alone: IntArray, busy: Any, rng: np.random.Generator
 ) -> MetVisits:
-    """Return what pairs of visits add to each of their accesses; see `pair_slopes`.
+    """Delays and conflicts that pairs of visits add to each of their accesses; see `pair_slopes`.
 
     Packets and random accesses meet two by two, the first with the second, the third with the fourth; of
     others each meets the next. Arrivals are rounded down to whole cycles at a random phase, so that their

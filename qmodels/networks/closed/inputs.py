@@ -1,4 +1,4 @@
-"""What the functions for closed and mixed networks start from."""
+"""Arguments of the functions for closed and mixed networks, checked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from qmodels.networks.result import NetworkResult
 
 
 class ClosedNetwork(TypedDict, total=False):
-    """What the functions for closed networks hand on to `describe`; see `qmodels.networks.words`."""
+    """Facts that the functions for closed networks pass to `describe`; see `qmodels.networks.words`."""
 
     population: Required[Any]
     mean_service_time: Any

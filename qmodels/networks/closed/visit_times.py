@@ -26,7 +26,7 @@ _LEAST_REST = 1e-4  # of a server that higher classes leave to lower ones
 
 
 class StationModel(NamedTuple):
-    """What the equations of the stations need, beside the network."""
+    """Arguments of the equations of the stations, beside the network."""
 
     net: Network  # the description
     # sharing, preemptive: per station.

@@ -42,7 +42,7 @@ NEVER = Wait(0.0, 0.0, 0.0)
 
 
 class Station(NamedTuple):
-    """What a station of the tandem tells about itself and to its neighbours."""
+    """State of a station of the tandem, and its messages to its neighbours."""
 
     throughput: float  # jobs that leave [jobs / time]
     mean_number: float  # jobs in its places
@@ -94,7 +94,7 @@ def _wait(starts: FloatArray, throughput: float, rates: FloatArray) -> Wait:
 
 
 class _Full(NamedTuple):
-    """What the upstream server does while the station is full, in phases of their own."""
+    """Phases of the upstream server while the station is full."""
 
     rates: FloatArray  # generator of these phases
     enter: FloatArray  # rates from its usual phases to these, by a delivery that takes the last place

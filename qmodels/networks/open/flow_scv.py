@@ -1,4 +1,4 @@
-"""How variable the flows of a network are where they split, merge and pass a station: Whitt's equations."""
+"""Variability of the flows of a network where they split, merge and pass a station: Whitt's equations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def split_scv(scv: Any, share: Any) -> Any:
 
 
 def merging_weight(concentration: Any, load: Any) -> Any:
-    """Return how far streams that meet keep their variability: 1 for one stream, less for many.
+    """Weight of the variability of streams that merge: 1 for one stream, less for many.
 
     ``concentration``: sum of the squares of the streams' shares of the arrivals; ``load``: traffic intensity
     of the station, at most 1.

@@ -96,7 +96,7 @@ def jackson(
 def limited_flows(
     gamma: FloatArray, routing: FloatArray, limit: FloatArray, offered: FloatArray
 ) -> FloatArray:
-    """Return what arrives at each station when overloaded ones send on no more than their limit.
+    """Arrival rate at each station when overloaded ones send on no more than their capacity.
 
     The overloaded stations of the unlimited flows contain those of any smaller flows: limit them,
     solve for the others again, until no station leaves the set.

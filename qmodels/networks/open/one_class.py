@@ -1,4 +1,4 @@
-"""What the functions for open networks without classes start from and end with."""
+"""Arguments and results of the functions for open networks without classes."""
 
 from __future__ import annotations
 

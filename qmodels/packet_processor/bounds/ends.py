@@ -39,7 +39,7 @@ DERIVED = (
 
 
 def packet_processor_bounds(spec: PacketProcessor) -> BoxBounds:
-    r"""Return what bounds the metrics of packet processors over boxes around a spec.
+    r"""Bounds of the metrics of packet processors over boxes around a spec.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 class _Work(NamedTuple):
-    """What follows from the fields that make work; one value per box, times in ns."""
+    """Service demands that follow from the fields; one value per box, times in ns."""
 
     keeps_up: FloatArray  # 0 if no design of the box does
     stay: FloatArray  # least time of a packet without its lookups

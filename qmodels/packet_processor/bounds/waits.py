@@ -88,7 +88,7 @@ def _behind_others(c: Columns, point: OperatingPoint, several: npt.NDArray[np.bo
 
 
 def _paced(c: Columns, point: OperatingPoint) -> tuple[FloatArray, FloatArray]:
-    """Return what `_alone` does if every access is served as it comes; of long packets the first part."""
+    """Return the result of `_alone` if every access is served as it comes; of long packets the first part."""
     after = np.minimum(c.segments, LONGEST_WALK) - 1.0
     each = (c.burst + c.access)[:, None]
     back = np.maximum(after * point.request_gap[:, None], after * c.segment_time[:, None])

@@ -36,7 +36,7 @@ class Controlled:
         return np.array([one.capacity for one in self.tables])[self.which]
 
     def at(self, rate: FloatArray) -> dict[str, FloatArray]:
-        """Return what packets meet at their rates, see `Met`; one row per design."""
+        """Return waits of packets at their rates, see `Met`; one row per design."""
         found: dict[str, FloatArray] = {}
         for number, one in enumerate(self.tables):
             mine = self.which == number

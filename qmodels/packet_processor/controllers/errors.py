@@ -23,7 +23,7 @@ EVEN = 1.2
 def behind_controllers(
     c: Columns, load: FloatArray, dispersion: FloatArray
 ) -> dict[str, npt.NDArray[np.bool_]]:
-    """Return what sets designs apart from those the error was measured on, and for which it does."""
+    """Reasons why designs are unlike those the error was measured on, and which designs."""
     memory: Any = c.spec.dram
     known = any(memory.timing == PRESETS[name].timing for name in DEVICES)
     plan = memory.address_map

@@ -19,7 +19,7 @@ OPEN_ROW, ROW_AT, COLUMN_AT, CLOSE_AT, HITS, LAST_END, LAST_ROW = range(7)
 
 
 def numbers(spec: DramSystem) -> Any:
-    """Return what the recursion needs of a system, in the order of the names above."""
+    """Numbers of a system that the recursion takes, in the order of the names above."""
     t, g = spec.timing, spec.geometry
     return np.array(
         [

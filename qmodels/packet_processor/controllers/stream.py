@@ -1,4 +1,4 @@
-"""What the channels of a `DramSystem` are asked for by packets: a fixed sample, followed at any rate."""
+"""Sample of the accesses of packets to the channels of a `DramSystem`, followed at any rate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TABLE_ROWS = 1 << 40
 
 
 class Pace(NamedTuple):
-    """How the accesses of a packet follow one another; times in ns."""
+    """Order of the accesses of a packet; times in ns."""
 
     # write_gap, request_gap: between its writes, and between its reads.
     write_gap: float
@@ -117,7 +117,7 @@ class Sample:
         return np.asarray(self.packets.segments)
 
     def follow(self, rate: float, *, ahead: int = 0) -> Ends:
-        """Return what becomes of writes, reads and lookups, in that order, at a rate of packets per ns.
+        """Return waits of writes, reads and lookups, in that order, at a rate of packets per ns.
 
         With ``ahead`` nothing is held, and reads are so many packets ahead of writes: those of the first
         ones wait when it begins.

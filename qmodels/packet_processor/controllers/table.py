@@ -1,4 +1,4 @@
-"""What packets meet at the memory behind controllers, tabulated over its load."""
+"""Waits of packets at the memory behind controllers, tabulated over its load."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BACKLOG = 400
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Met:
-    """What packets meet; an array of loads each, or of loads and sizes. Times in ns."""
+    """Waits of packets; an array of loads each, or of loads and sizes. Times in ns."""
 
     # written, returned: from when the first write (read) of a packet is at the memory until the last is done
     # (its last segment delivered), by size, mean.
@@ -54,7 +54,7 @@ class Table:
     capacity: float
 
     def at(self, rate: FloatArray) -> dict[str, FloatArray]:
-        """Return what is met at rates of packets per ns; beyond the last load as there.
+        """Return waits at rates of packets per ns; beyond the last load as there.
 
         Interpolated after multiplication by the idle part, which takes the pole out of waits.
         """
@@ -74,7 +74,7 @@ class Table:
 
 @lru_cache(maxsize=256)
 def table(sample: Sample, sizes: tuple[int, ...]) -> Table:
-    """Return what packets of some sizes meet at the memory of a sample."""
+    """Return waits of packets of some sizes at the memory of a sample."""
     # Copies: what they draw is not kept with the key of this cache.
     shorter, longer, order = replace(sample), replace(sample, times=LONGER), np.array(sizes)
     capacity = _capacity(longer)

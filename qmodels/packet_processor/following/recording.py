@@ -139,7 +139,7 @@ def _picked(waits: FloatArray, keys: Keys) -> tuple[IntArray, FloatArray]:
 
 
 def _doubt(some: FloatArray, weight: FloatArray, every: FloatArray) -> str:
-    """Return how far the waits of the packets that are followed are off, in words."""
+    """Uncertainty of the waits of the packets that are followed, in words."""
     order = np.argsort(-some)
     place = int(np.searchsorted(np.cumsum(weight[order]), 0.01 * every.size))
     mean = np.average(some, weights=weight) / every.mean() - 1.0
@@ -151,7 +151,7 @@ def _doubt(some: FloatArray, weight: FloatArray, every: FloatArray) -> str:
 
 
 def replayed(stream: Rotation, hold: float) -> Replayed:
-    """Return what is followed of a rotation with holds of that mean [mean gaps]."""
+    """Part of a rotation that is followed, with holds of that mean [mean gaps]."""
     rounds = max(1, -(-ENOUGH // stream.times.size))
     return _replayed(
         stream, rounds, min(int(np.ceil(HOLDS * hold)) + LEAST_LEAD, rounds * stream.picked.size)
@@ -176,7 +176,7 @@ def _replayed(stream: Rotation, rounds: int, lead: int) -> Replayed:
 
 
 def _drawn(keys: Keys) -> dict[str, FloatArray]:
-    """Return what is drawn for packets of these keys: see `Stream`."""
+    """Random draws for packets of these keys: see `Stream`."""
     uniform = np.stack([_uniform(keys, k) for k in range(8)])
     exponential = -np.log1p(-uniform[5:])
     return {"drawn": uniform[:5], "hold": exponential[0], "spread": exponential[1:]}

@@ -1,4 +1,4 @@
-"""What the packets of a trace wait for when they are followed, for every design of a sweep."""
+"""Waits along a sample path of a trace's packets (Lindley), for every design of a sweep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What full buffers and blocked heads of a wormhole network add to the waits for its channels."""
+"""Waits that full buffers and blocked heads of a wormhole network add for its channels."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ ENDS, ALIGNMENT = 1.0, 0.5
 
 
 class ResponseLaw(NamedTuple):
-    """How responses to several engines hold up each other.
+    """Blocking between responses to several engines.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ __all__ = ["FRACTIONS", "network", "network_columns"]
 
 @part
 def network(rate: Any, z: Any, at: Any, start: Any, links: Any, blocking: Any) -> Any:
-    """Return what NoC packets meet in one network between the engines' own links, at a packet rate.
+    """Return waits of NoC packets in one network between the engines' own links, at a packet rate.
 
     A NoC packet waits on a link only behind packets that came by another link. Those come in
     trains: the segments of one packet that cross the link one after the other. Blocked heads and full

@@ -15,7 +15,7 @@ from qmodels.packet_processor.trials.walk import EXTRA, FORCED, lookup
 
 
 class ConflictLaw(NamedTuple):
-    """What remains of the conflicts that are counted one by one.
+    """Conflicts that remain of those that are counted one by one.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def by_visits(
     rate: Any,
     lone_rate: Any,
 ) -> Any:
-    """Return what reads and lookups of others do to a segment, mean.
+    """Mean conflicts of a segment with reads and lookups of others.
 
     ``kind``: one of `qmodels.packet_processor.trials.walk.KINDS`; ``busy``, ``lone``: time that a visit
     keeps its places busy, by arc, and that of a lookup, ``ahead`` of which pass before [ns]; ``pace``: time
@@ -91,7 +91,7 @@ def by_visits(
 
 @part
 def by_starts(kind: Any, row: Any, z: Any, t: Any, busy: Any, pace: Any, rate: Any) -> Any:
-    """Return what a run's end does to a segment: writes of the old run keep their places ``busy``."""
+    """Conflicts of a segment at a run's end: writes of the old run keep their places ``busy``."""
     if z[STORED] <= 0.0:
         return 0.0
     time = max(busy, 1e-3)
@@ -113,7 +113,7 @@ def outstanding_writes(
     lone: Any,
     write: Any,
 ) -> Any:
-    """Return what an allocation by trials meets, one of `trials.walk.KINDS`, mean.
+    """Mean conflicts of an allocation by trials, one of `trials.walk.KINDS`.
 
     Reads on the packet's own run count as well: without them the accesses come out up to 1.4 % too low.
     """
@@ -130,7 +130,7 @@ def outstanding_writes(
 def start_conflicts(
     z: Any, t: Any, left: Any, write: Any, crossed: Any, allocation: Any, gap: Any, rate: Any
 ) -> Any:
-    """Return how often writes of the run before and of the run after meet.
+    """Conflicts between writes of the run before and of the run after.
 
     ``left``: time that a write of an old run keeps its bank; ``write``: the same on the books; ``crossed``:
     writes of another run that cross on their way.

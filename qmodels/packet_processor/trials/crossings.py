@@ -167,7 +167,7 @@ def beyond(x: Any, scale: Any) -> Any:
 
 @part
 def visit_span(z: Any, n: Any, visits: Any) -> Any:
-    """Return how many of the n segments of a packet lie between the first and the last of its visits."""
+    """Segments, of the n of a packet, between the first and the last of its visits."""
     return min(z[CHUNK] * max(visits - 1.0, 0.0), n * (1.0 - 1.0 / visits))
 
 

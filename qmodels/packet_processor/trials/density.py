@@ -1,4 +1,4 @@
-"""How much denser packets lie around a packet than in the mean: what the accesses of others' packets meet."""
+"""Density of packets around a packet relative to the mean, which the accesses of other packets meet."""
 
 from __future__ import annotations
 

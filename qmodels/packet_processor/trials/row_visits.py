@@ -1,4 +1,4 @@
-"""How many rows a stored packet touches, and from how many channels."""
+"""Rows that a stored packet touches, and the number of their channels."""
 
 from __future__ import annotations
 

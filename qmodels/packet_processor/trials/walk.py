@@ -43,7 +43,7 @@ Law = tuple[tuple[int, float], ...]
 
 
 class WalkLaw(NamedTuple):
-    """What is taken for granted of a place that is busy.
+    """Assumptions on a place that is busy.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ class TwoMoments(NamedTuple):
 
     @property
     def numbers(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-        """What the formulas of one server take: rate, service time, both SCVs and the idle fraction."""
+        """Arguments of the formulas of one server: rate, service time, both SCVs and the idle fraction."""
         q = self.load
         return q.arrival_rate, q.service_time, self.arrival_scv, self.service_scv, q.safe_idle
 

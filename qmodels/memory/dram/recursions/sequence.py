@@ -17,7 +17,7 @@ SERVED, SKIPPED = 2304, 256
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Steps:
-    """What each access of a sequence waits longer than the one before if both arrive together. [cycles]."""
+    """Extra wait of each access of a sequence over the one before if both arrive together. [cycles]."""
 
     gap: FloatArray  # that difference of waits
     ahead: IntArray  # accesses of the whole system from the one before to each

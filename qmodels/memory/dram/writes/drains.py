@@ -21,7 +21,7 @@ LEAST_LEFT = 0.02
 
 @dataclass(frozen=True, kw_only=True)
 class Turns:
-    """How a channel turns between reads and writes."""
+    """Drains of the write queue: how a channel turns between reads and writes."""
 
     spec: DramSystem  # the system
     miss: float  # share of the accesses that open a row
@@ -36,7 +36,7 @@ class Turns:
 
     @property
     def turning(self) -> float:
-        """What turning to writes and back takes beyond the accesses themselves. [cycles].
+        """Time to turn to writes and back beyond the accesses themselves. [cycles].
 
         The first read opens its row, unless others find theirs open; writes open theirs one beside the other.
         """
@@ -47,7 +47,7 @@ class Turns:
         return max(t.read_to_write + back - 2 * self.each, 0.0)
 
     def paces(self, number: FloatArray, cycle: float) -> FloatArray:
-        r"""Return how many accesses a cycle are served of so many that wait, of banks as long busy as said.
+        r"""Return accesses served per cycle, by the number that waits and the time a bank is busy with each.
 
         As many are there as come while one stays: its row is opened, and it waits for its bank as in M/D/1,
         :math:`n = x\,(m o + \rho c / 2 (1 - \rho))`, :math:`\rho = x m c / B`. Derived here.
@@ -60,7 +60,7 @@ class Turns:
         return np.minimum(busy * banks / (cycle * self.miss), 1 / self.each)
 
     def drains(self, coming: float) -> tuple[FloatArray, FloatArray]:
-        """Return how long it takes until ``write_low`` of 0, 1, ..., ``write_high`` writes are left.
+        """Time until ``write_low`` of 0, 1, ..., ``write_high`` writes are left.
 
         Mean and variance, from the first write to the last. Others come meanwhile: the numbers are a birth
         and death process.

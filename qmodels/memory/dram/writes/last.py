@@ -26,7 +26,7 @@ class LastWrites:
     each: float  # time of the channel for a write [cycles]
 
     def of(self, number: int, rows: float) -> tuple[float, float]:
-        """Return how much longer the last of so many waits than all do, and the variance of its wait.
+        """Wait of the last of n beyond the mean wait of all, and its variance.
 
         Those of a row are written together, rows in the order of their arrival; later ones come as they do on
         average.
@@ -52,7 +52,7 @@ class LastWrites:
         return max(last - of_all, 0.0), max(last2 - last**2, 0.0)
 
     def _stays(self, each: int) -> tuple[FloatArray, FloatArray]:
-        """Return how long rows of so many writes stay, (place, number of rows): mean and mean square."""
+        """Time for which rows of n writes stay, (place, number of rows): mean and mean square."""
         writes = np.arange(0, self.pace.size, each)
         pace, begins, drain = self.pace[writes] / each, self.begins[writes], self.drain[writes]
         high, low, batch = writes.size, max(self.low // each, 1), max(self.batch // each, 1)

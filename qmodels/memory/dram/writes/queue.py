@@ -71,7 +71,7 @@ def write_queue(
     refreshed: float = 0.0,
     block: float = 0.0,
 ) -> Queued:
-    r"""Return what reads wait for forced writes, and writes for reads.
+    r"""Wait of reads for forced writes, and of writes for reads.
 
     ``both``: what is read and written; ``wait``: wait of a read for others that read or write meanwhile,
     without opening its row [cycles]; ``row_open``: probability that a row is to be closed where one is
@@ -155,7 +155,7 @@ def write_queue(
 
 
 def refreshed_writes(spec: DramSystem, rate: Any, *, wait: Any, block: Any, load: Any) -> Any:
-    r"""Return what writes wait for refreshes beyond what reads wait for them. [cycles].
+    r"""Wait of writes for refreshes beyond that of reads. [cycles].
 
     ``rate``: writes of a channel [1/cycle]; ``wait``: their wait without refreshes [cycles]; ``block``: how
     long a refresh keeps a rank [cycles]; ``load``: load of the narrowest resource of the rank, below 1.
@@ -190,7 +190,7 @@ def _idle_waits(
 
 
 def _held_up(drain: FloatArray, rate: float, pace: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """Return how long all reads together wait for a drain, at one of a cycle. [cycles2].
+    """Total wait of all reads for a drain, at one read a cycle. [cycles2].
 
     As a fluid: those that came meanwhile are served beside others that come, the faster the more there are.
     """
