@@ -13,8 +13,8 @@ here knows what a design is: specs are (nested) dataclasses, models are callable
 
 from __future__ import annotations
 
+from optimize.analysis.inverse import Size
 from optimize.analysis.sensitivity import Elasticity, sensitivity
-from optimize.analysis.sized import Size
 from optimize.analysis.sizing import size
 from optimize.analysis.sobol import SobolIndices, sobol
 from optimize.analysis.tornado import Tornado, tornado

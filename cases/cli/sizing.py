@@ -10,7 +10,7 @@ import numpy as np
 
 from cases.cli.console import Forms
 from cases.cli.inputs import choices_of
-from optimize.analysis.sized import Size
+from optimize.analysis.inverse import Size
 from optimize.analysis.sizing import size as size_spec
 from optimize.checks import Range, size_of
 from optimize.spaces.stability import STABLE

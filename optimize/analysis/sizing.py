@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from optimize import checks
-from optimize.analysis.inverse import several
+from optimize.analysis.inverse import Size, ends_of, several
 from optimize.analysis.model import Model
-from optimize.analysis.sized import Size, ends_of
 from optimize.search.pareto import FloatArray
 from qmodels.systems.spec.fields import get_field, replace_fields
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from optimize.analysis.sized import Size
+from optimize.analysis.inverse import Size
 from optimize.analysis.sizing import size
 from optimize.checks import Range
 from optimize.decisions.reasons import Question

@@ -9,8 +9,7 @@ import numpy as np
 
 from qmodels.evidence.error_map import ErrorMap
 from qmodels.noc.error_map import may_deadlock
-from qmodels.noc.message_flow import course
-from qmodels.noc.message_paths import MessagePath, message_paths
+from qmodels.noc.message_flow import MessagePath, course, message_paths
 from qmodels.systems.noc.deadlock import find_deadlock
 from qmodels.systems.programs.message_network import service_table, services
 from qmodels.systems.programs.messaging import PROCESS_TIMES, MessageProgram

@@ -10,8 +10,7 @@ from qmodels.packet_processor.burstiness import Burstiness
 from qmodels.packet_processor.controllers.errors import behind_controllers
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.error_map import wrong_directions
-from qmodels.packet_processor.following.recording import rotation_of
-from qmodels.packet_processor.following.stream import overloaded
+from qmodels.packet_processor.following.recording import overloaded, rotation_of
 from qmodels.systems.traffic.arrivals import Recorded
 
 VALIDATED_LOAD = 0.8

@@ -17,7 +17,7 @@ from qmodels.networks.open._tandem import (
     two_moment_law,
     wait_then_serve,
 )
-from qmodels.networks.open.one_class import OneClass
+from qmodels.networks.open.jackson import OneClass
 from qmodels.networks.open.traffic import solve_traffic
 from qmodels.networks.result import NetworkResult
 from qmodels.networks.words import described

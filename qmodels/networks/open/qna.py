@@ -10,8 +10,7 @@ from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.networks.closed.inputs import server_counts
 from qmodels.networks.open.flow_scv import departing_scv, merging_weight, service_noise
-from qmodels.networks.open.jackson import limited_flows
-from qmodels.networks.open.one_class import OneClass
+from qmodels.networks.open.jackson import OneClass, limited_flows
 from qmodels.networks.open.traffic import solve_traffic
 from qmodels.networks.result import NetworkResult
 from qmodels.networks.words import described
