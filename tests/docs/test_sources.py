@@ -103,6 +103,14 @@ def test_links_within_lead_somewhere(path):
             assert (path.parent / target).exists(), f"{path.name} links to {target}"
 
 
+@pytest.mark.parametrize("page", [DOCS / "project" / "contributing.md", ROOT / ".github" / "CONTRIBUTING.md"])
+def test_the_files_that_contributors_are_sent_to_are_there(page):
+    text = page.read_text(encoding="utf-8")
+    named = re.findall(r"`((?:qmodels|optimize|validate|cases|tests)/[\w/.]+)`", text)
+    assert len(named) > 5
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
 def test_what_a_page_would_load_from_elsewhere_is_found(tmp_path):
     (tmp_path / "page.html").write_text(
         '<a href="https://a.org">fine</a><script src="https://cdn.org/x.js"></script>'
