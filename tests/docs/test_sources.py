@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import importlib.util
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -16,6 +18,9 @@ sys.path.append(str(DOCS))
 
 from machinery import architecture, commands, errors, fields, models  # noqa: E402
 
+from qmodels.queues import erlang_b, gg1_kingman  # noqa: E402
+from qmodels.result import QueueResult  # noqa: E402
+from qmodels.systems.spec.answer import Answer  # noqa: E402
 from qmodels.systems.spec.kind import KINDS  # noqa: E402
 from qmodels.systems.spec.metrics import METRICS  # noqa: E402
 
@@ -80,6 +85,19 @@ def test_every_command_is_shown_with_its_options():
     for command in ("solve", "explore", "size", "reproduce", "trace"):
         assert f"## `qmodels {command}`" in text
     assert "`--subject-to`" in text and "qmodels solve [OPTIONS]" in text
+
+
+def test_the_glossary_names_fields_and_metrics_that_exist_each_term_once():
+    text = (DOCS / "concepts" / "glossary.md").read_text(encoding="utf-8")
+    terms = re.findall(r"^(\w.*)$", text.partition(":::{glossary}")[2], re.M)
+    assert terms == sorted(set(terms), key=str.casefold) and len(terms) > 70
+    known = {*METRICS, *inspect.signature(erlang_b).parameters, *inspect.signature(gg1_kingman).parameters}
+    for _, body in fields.pages():
+        known |= set(re.findall(r"^\| `(\w+)`", body, re.M))
+    for one in (Answer, QueueResult):
+        known |= {*dir(one), *(field.name for field in dataclasses.fields(one))}
+    named = re.findall(r"`(?:answer\.)?([a-z]\w*)(?:\(\w+\))?`", text)
+    assert set(named) - known == {"code"} and len(named) > 30
 
 
 def test_the_gallery_has_at_least_25_pictures_of_one_idea_each():
