@@ -12,7 +12,10 @@ import numpy as np
 from qmodels.checks import FloatArray, IntArray
 
 LARGEST_EXACT = 400
-"""Order up to which chains are eliminated densely here; above it sparse methods are faster."""
+"""Order up to which equations of transient states are eliminated here; above it LAPACK is faster."""
+
+PANEL = 48
+"""States eliminated before the rates among the others are brought up to date, by one product of matrices."""
 
 UNDERFLOW = (
     "parts of the chain are linked by rates that underflow, their weights cannot be compared: "
@@ -24,15 +27,19 @@ def stationary_dense(rates: FloatArray) -> FloatArray:
     """Return the stationary law of an irreducible chain from its off-diagonal rates or probabilities."""
     a = np.array(rates, dtype=float)
     n = len(a)
-    for k in range(n - 1, 0, -1):
-        exit_rate = a[k, :k].sum()
-        if not exit_rate > 0:
-            raise RuntimeError(UNDERFLOW)
-        with np.errstate(over="ignore"):
-            a[:k, k] /= exit_rate
-        if not np.isfinite(a[:k, k]).all():
-            raise RuntimeError(UNDERFLOW)
-        a[:k, :k] += np.outer(a[:k, k], a[k, :k])
+    for stop in range(n, 1, -PANEL):
+        start = max(stop - PANEL, 1)
+        for k in range(stop - 1, start - 1, -1):
+            exit_rate = a[k, :k].sum()
+            if not exit_rate > 0:
+                raise RuntimeError(UNDERFLOW)
+            with np.errstate(over="ignore"):
+                a[:k, k] /= exit_rate
+            if not np.isfinite(a[:k, k]).all():
+                raise RuntimeError(UNDERFLOW)
+            a[start:k, :k] += np.outer(a[start:k, k], a[k, :k])
+            a[:start, start:k] += np.outer(a[:start, k], a[k, start:k])
+        a[:start, :start] += a[:start, start:stop] @ a[start:stop, :start]
     # The weights may span more than the range of a double: mantissas and powers of two.
     x = np.full(n, 0.5)
     power = np.zeros(n, dtype=np.int64)
