@@ -21,92 +21,82 @@ from typing import TYPE_CHECKING
 
 from qmodels.systems.spec.lazy_names import attached
 
-if TYPE_CHECKING:
-    from qmodels import (
-        cases,
-        laws,
-        markov,
-        memory,
-        networks,
-        noc,
-        optimize,
-        packets,
-        parts,
-        queues,
-        steps,
-        symbolic,
-        traffic,
-        validate,
-    )
-    from qmodels.dispatch import bounds, solve
-    from qmodels.interactive import what_if
-    from qmodels.systems.cache.llc_processor import LlcProcessor
-    from qmodels.systems.cache.spec import CacheLevel, CacheSystem
-    from qmodels.systems.composed.flow import Flow
-    from qmodels.systems.composed.parts import Tokens
-    from qmodels.systems.composed.system import System
-    from qmodels.systems.memory.dram_system import DramSystem, dram
-    from qmodels.systems.memory.numa import NumaMachine
-    from qmodels.systems.noc.spec import Noc
-    from qmodels.systems.noc.topologies import crossbar, mesh, ring, spidergon, torus
-    from qmodels.systems.packets.data_queueing import DataQueueing
-    from qmodels.systems.packets.packet_processor import PacketProcessor
-    from qmodels.systems.programs.messaging import MessageProgram
-    from qmodels.systems.programs.work_queues import WorkQueues
-    from qmodels.systems.spec.answer import Answer, load
-    from qmodels.systems.stations.parts import JobClass, Station
-    from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station, tandem
-    from qmodels.systems.traffic.trace import read_trace
-    from qmodels.systems.traffic.workload import Workload
-
-__all__ = [
-    "Answer",
-    "CacheLevel",
-    "CacheSystem",
-    "DataQueueing",
-    "DramSystem",
-    "Flow",
-    "JobClass",
-    "LlcProcessor",
-    "MessageProgram",
-    "Noc",
-    "NumaMachine",
-    "PacketProcessor",
-    "QueueingNetwork",
-    "Station",
-    "System",
-    "Tokens",
-    "WorkQueues",
-    "Workload",
-    "cases",
-    "bounds",
-    "crossbar",
-    "dram",
-    "laws",
-    "load",
-    "markov",
-    "memory",
-    "mesh",
-    "networks",
-    "noc",
-    "optimize",
-    "packets",
-    "parts",
-    "queues",
-    "read_trace",
-    "ring",
-    "single_station",
-    "solve",
-    "spidergon",
-    "steps",
-    "symbolic",
-    "tandem",
-    "torus",
-    "traffic",
-    "validate",
-    "what_if",
-]
-
 GROUPS = ("queues", "networks", "markov", "laws", "traffic", "noc", "memory", "packets", "steps", "parts")
 
-__getattr__, __dir__ = attached(__name__, __file__, __all__, GROUPS)
+if TYPE_CHECKING:
+    from qmodels import cases as cases
+    from qmodels import laws as laws
+    from qmodels import markov as markov
+    from qmodels import memory as memory
+    from qmodels import networks as networks
+    from qmodels import noc as noc
+    from qmodels import optimize as optimize
+    from qmodels import packets as packets
+    from qmodels import parts as parts
+    from qmodels import queues as queues
+    from qmodels import steps as steps
+    from qmodels import symbolic as symbolic
+    from qmodels import traffic as traffic
+    from qmodels import validate as validate
+    from qmodels.dispatch import bounds as bounds
+    from qmodels.dispatch import solve as solve
+    from qmodels.interactive import what_if as what_if
+    from qmodels.systems.cache.llc_processor import LlcProcessor as LlcProcessor
+    from qmodels.systems.cache.spec import CacheLevel as CacheLevel
+    from qmodels.systems.cache.spec import CacheSystem as CacheSystem
+    from qmodels.systems.composed.flow import Flow as Flow
+    from qmodels.systems.composed.parts import Tokens as Tokens
+    from qmodels.systems.composed.system import System as System
+    from qmodels.systems.memory.dram_system import DramSystem as DramSystem
+    from qmodels.systems.memory.dram_system import dram as dram
+    from qmodels.systems.memory.numa import NumaMachine as NumaMachine
+    from qmodels.systems.noc.spec import Noc as Noc
+    from qmodels.systems.noc.topologies import crossbar as crossbar
+    from qmodels.systems.noc.topologies import mesh as mesh
+    from qmodels.systems.noc.topologies import ring as ring
+    from qmodels.systems.noc.topologies import spidergon as spidergon
+    from qmodels.systems.noc.topologies import torus as torus
+    from qmodels.systems.packets.data_queueing import DataQueueing as DataQueueing
+    from qmodels.systems.packets.packet_processor import PacketProcessor as PacketProcessor
+    from qmodels.systems.programs.messaging import MessageProgram as MessageProgram
+    from qmodels.systems.programs.work_queues import WorkQueues as WorkQueues
+    from qmodels.systems.spec.answer import Answer as Answer
+    from qmodels.systems.spec.answer import load as load
+    from qmodels.systems.stations.parts import JobClass as JobClass
+    from qmodels.systems.stations.parts import Station as Station
+    from qmodels.systems.stations.queueing_network import QueueingNetwork as QueueingNetwork
+    from qmodels.systems.stations.queueing_network import single_station as single_station
+    from qmodels.systems.stations.queueing_network import tandem as tandem
+    from qmodels.systems.traffic.trace import read_trace as read_trace
+    from qmodels.systems.traffic.workload import Workload as Workload
+else:
+    __getattr__, __dir__, __all__ = attached(
+        __name__,
+        {
+            "qmodels": (
+                "cases laws markov memory networks noc optimize packets parts queues steps symbolic "
+                "traffic validate"
+            ),
+            "qmodels.dispatch": "bounds solve",
+            "qmodels.interactive": "what_if",
+            "qmodels.systems.cache.llc_processor": "LlcProcessor",
+            "qmodels.systems.cache.spec": "CacheLevel CacheSystem",
+            "qmodels.systems.composed.flow": "Flow",
+            "qmodels.systems.composed.parts": "Tokens",
+            "qmodels.systems.composed.system": "System",
+            "qmodels.systems.memory.dram_system": "DramSystem dram",
+            "qmodels.systems.memory.numa": "NumaMachine",
+            "qmodels.systems.noc.spec": "Noc",
+            "qmodels.systems.noc.topologies": "crossbar mesh ring spidergon torus",
+            "qmodels.systems.packets.data_queueing": "DataQueueing",
+            "qmodels.systems.packets.packet_processor": "PacketProcessor",
+            "qmodels.systems.programs.messaging": "MessageProgram",
+            "qmodels.systems.programs.work_queues": "WorkQueues",
+            "qmodels.systems.spec.answer": "Answer load",
+            "qmodels.systems.stations.parts": "JobClass Station",
+            "qmodels.systems.stations.queueing_network": "QueueingNetwork single_station tandem",
+            "qmodels.systems.traffic.trace": "read_trace",
+            "qmodels.systems.traffic.workload": "Workload",
+        },
+        GROUPS,
+    )

@@ -7,36 +7,35 @@ from typing import TYPE_CHECKING
 from qmodels.systems.spec.lazy_names import attached
 
 if TYPE_CHECKING:
-    from validate.calibration import Calibration, calibrate
-    from validate.campaigns.result import Campaign, CampaignInterrupted
-    from validate.campaigns.simulate import simulate
-    from validate.campaigns.table_files import write_parquet
-    from validate.comparison.model import compare
-    from validate.comparison.result import Comparison, SweepComparison
-    from validate.estimates.statistics import Estimate
-    from validate.noc.saturation import saturation_rate
-    from validate.readers import RunSet, read_booksim, read_dramsim3, read_gem5, read_ramulator, read_table
-
-__all__ = [
-    "Calibration",
-    "Campaign",
-    "CampaignInterrupted",
-    "Comparison",
-    "Estimate",
-    "RunSet",
-    "SweepComparison",
-    "calibrate",
-    "compare",
-    "read_booksim",
-    "read_dramsim3",
-    "read_gem5",
-    "read_ramulator",
-    "read_table",
-    "saturation_rate",
-    "simulate",
-    "write_parquet",
-]
-
-
-# The compiler behind the kernels is slow to load.
-__getattr__, __dir__ = attached("validate", __file__, __all__)
+    from validate.calibration import Calibration as Calibration
+    from validate.calibration import calibrate as calibrate
+    from validate.campaigns.result import Campaign as Campaign
+    from validate.campaigns.result import CampaignInterrupted as CampaignInterrupted
+    from validate.campaigns.simulate import simulate as simulate
+    from validate.campaigns.table_files import write_parquet as write_parquet
+    from validate.comparison.model import compare as compare
+    from validate.comparison.result import Comparison as Comparison
+    from validate.comparison.result import SweepComparison as SweepComparison
+    from validate.estimates.statistics import Estimate as Estimate
+    from validate.noc.saturation import saturation_rate as saturation_rate
+    from validate.readers import RunSet as RunSet
+    from validate.readers import read_booksim as read_booksim
+    from validate.readers import read_dramsim3 as read_dramsim3
+    from validate.readers import read_gem5 as read_gem5
+    from validate.readers import read_ramulator as read_ramulator
+    from validate.readers import read_table as read_table
+else:
+    __getattr__, __dir__, __all__ = attached(
+        "validate",
+        {
+            "validate.calibration": "Calibration calibrate",
+            "validate.campaigns.result": "Campaign CampaignInterrupted",
+            "validate.campaigns.simulate": "simulate",
+            "validate.campaigns.table_files": "write_parquet",
+            "validate.comparison.model": "compare",
+            "validate.comparison.result": "Comparison SweepComparison",
+            "validate.estimates.statistics": "Estimate",
+            "validate.noc.saturation": "saturation_rate",
+            "validate.readers": "RunSet read_booksim read_dramsim3 read_gem5 read_ramulator read_table",
+        },
+    )

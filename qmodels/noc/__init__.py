@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from qmodels.systems.spec.lazy_names import attached
-
-if TYPE_CHECKING:
-    from qmodels.systems.memory.memory_map import InterleavedRegion, MemoryMap
-    from qmodels.systems.noc.injection import Bernoulli, bursts
-    from qmodels.systems.noc.memory import interleaved, transactions
-    from qmodels.systems.noc.patterns import (
-        bit_complement,
-        hotspot,
-        neighbour,
-        permutation,
-        rate_matrix,
-        task_graph,
-        tornado,
-        transpose,
-        uniform,
-    )
-    from qmodels.systems.noc.router import PacketClass, QosRule, Router
-    from qmodels.systems.noc.routes import SourceRoute
-    from qmodels.systems.noc.spec import Noc, cxl_pool
-    from qmodels.systems.noc.topologies import (
-        concentrated_mesh,
-        crossbar,
-        mesh,
-        ring,
-        shared_bus,
-        spidergon,
-        torus,
-    )
-    from qmodels.systems.noc.topology import Topology, from_graph
+from qmodels.systems.memory.memory_map import InterleavedRegion, MemoryMap
+from qmodels.systems.noc.injection import Bernoulli, bursts
+from qmodels.systems.noc.memory import interleaved, transactions
+from qmodels.systems.noc.patterns import (
+    bit_complement,
+    hotspot,
+    neighbour,
+    permutation,
+    rate_matrix,
+    task_graph,
+    tornado,
+    transpose,
+    uniform,
+)
+from qmodels.systems.noc.router import PacketClass, QosRule, Router
+from qmodels.systems.noc.routes import SourceRoute
+from qmodels.systems.noc.spec import Noc, cxl_pool
+from qmodels.systems.noc.topologies import (
+    concentrated_mesh,
+    crossbar,
+    mesh,
+    ring,
+    shared_bus,
+    spidergon,
+    torus,
+)
+from qmodels.systems.noc.topology import Topology, from_graph
 
 __all__ = [
     "Bernoulli",
@@ -67,5 +62,3 @@ __all__ = [
     "transpose",
     "uniform",
 ]
-
-__getattr__, __dir__ = attached(__name__, __file__, __all__)
