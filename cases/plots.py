@@ -40,7 +40,7 @@ def save(figure: Figure, path: Path) -> None:
 
 def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Figure, Any]:
     """Return a figure without a screen, and its axes in rows and columns."""
-    from qmodels.systems.spec.shown import Shown
+    from qmodels.systems.spec.pictures import Shown
 
     figure = Shown(figsize=(width, height), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)

@@ -309,7 +309,7 @@ class Curve:
 
     def plot(self) -> Any:
         """Return a matplotlib figure: the latency over the load up to saturation, and the rates asked for."""
-        from qmodels.systems.spec.shown import Shown
+        from qmodels.systems.spec.pictures import Shown
 
         figure = Shown(figsize=(6, 4), layout="constrained")
         axes = figure.add_subplot()

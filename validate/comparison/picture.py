@@ -16,7 +16,7 @@ GOOD, BAD, UNKNOWN = "#1f6fb4", "#d1610e", "#6b7280"
 
 def comparison_figure(comparison: Any) -> Figure:
     """Do the work of `Comparison.plot`."""
-    from qmodels.systems.spec.shown import Shown
+    from qmodels.systems.spec.pictures import Shown
 
     shares = [_shares(answer) for answer in (comparison.model, comparison.reference)]
     both = all(shares)

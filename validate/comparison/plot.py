@@ -33,7 +33,7 @@ def plot(sweep: Any, metrics: Sequence[str], x: str | None) -> Figure:
         raise ValueError("x must be a setting, the model says no 'load'")
     columns = min(len(shown), 3 if len(shown) > 4 else 2)
     rows = math.ceil(len(shown) / columns)
-    from qmodels.systems.spec.shown import Shown
+    from qmodels.systems.spec.pictures import Shown
 
     figure = Shown(figsize=(4.2 * columns + 0.6, 3.2 * rows + 0.3), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False).ravel()

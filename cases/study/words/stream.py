@@ -10,7 +10,7 @@ from cases.study.words.section import Section
 from cases.tables import number
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.traffic.arrivals import Recorded
-from qmodels.systems.traffic.trace_facts import PART
+from qmodels.systems.traffic.description import PART
 from qmodels.systems.traffic.workload import Workload
 
 

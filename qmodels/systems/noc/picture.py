@@ -38,7 +38,7 @@ def topology_figure(topology: Any) -> Any:
     """Return the figure: routers with the nodes they serve, links both ways as lines, others as arrows."""
     from matplotlib.lines import Line2D
 
-    from qmodels.systems.spec.shown import Shown
+    from qmodels.systems.spec.pictures import Shown
 
     places, links = positions(topology), set(topology.links)
     span = np.ptp(places, axis=0)

@@ -1,16 +1,25 @@
-"""The pictures of any result: the main metric along a sweep, and where the time of one system goes."""
+"""Figures of any result: the main metric along a sweep, where time goes. Importing it imports matplotlib."""
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
+
+
+class Shown(Figure):
+    """A figure whose picture is its representation in a notebook, whether or not pyplot is in use."""
+
+    def _repr_png_(self) -> bytes:
+        picture = BytesIO()
+        self.savefig(picture, format="png", dpi=110)
+        return picture.getvalue()
 
 
 def sweep_figure(result: Any) -> Any:
     """Return the main metric (the first one) along the swept field; of several fields along the longest."""
-    from qmodels.systems.spec.shown import Shown
-
     figure = Shown(figsize=(6, 4), layout="constrained")
     axes = figure.add_subplot()
     name = result.main
@@ -36,8 +45,6 @@ def sweep_figure(result: Any) -> Any:
 
 def parts_figure(result: Any) -> Any:
     """Return the shares of the latency, or where a kind has none the load of its resources, as bars."""
-    from qmodels.systems.spec.shown import Shown
-
     shares = result.latency_parts or result.utilization
     values = {str(name): float(value) for name, value in shares.items()} if isinstance(shares, dict) else {}
     unit = result.units[next(iter(result.metrics))] if result.latency_parts else "busy fraction"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -272,22 +272,36 @@ class Result:
         return [state + first, *measured, *doubted, *self._unmeasured(), *self.notes]
 
     def __repr__(self) -> str:
-        rows = list(self._lines())
-        width, number = (max((len(row[k]) for row in rows), default=0) for k in (0, 1))
-        unit = max((len(row[2]) for row in rows), default=0)
-        lines = [f"  {n:<{width}}  {v:>{number}} {u:<{unit}}  {e}".rstrip() for n, v, u, e in rows]
-        return "\n".join([self.title, *lines, *(f"  {line}" for line in self.remarks())])
+        return table_text(self.title, self._lines(), self.remarks())
 
     def _repr_html_(self) -> str:
-        from html import escape
+        return table_html(self.title, self._lines(), self.remarks())
 
-        cells = "".join(
-            f"<tr><td>{escape(n)}</td><td style='text-align:right'>{v}</td><td>{escape(u)}</td>"
-            f"<td>{escape(e)}</td></tr>"
-            for n, v, u, e in self._lines()
-        )
-        footer = "<br>".join(map(escape, self.remarks()))
-        return f"<table><caption>{escape(self.title)}</caption>{cells}</table><p>{footer}</p>"
+
+Cells = Iterable[tuple[str, str, str, str]]
+"""Rows of a printed table: name, value, unit, and what is known of it."""
+
+
+def table_text(title: str, cells: Cells, remarks: Iterable[str]) -> str:
+    """Return a table as text, its remarks below."""
+    rows = list(cells)
+    name, number, unit = (max((len(row[k]) for row in rows), default=0) for k in range(3))
+    lines = [f"  {n:<{name}}  {v:>{number}} {u:<{unit}}  {e}".rstrip() for n, v, u, e in rows]
+    return "\n".join([title, *lines, *(f"  {line}" for line in remarks)])
+
+
+def table_html(title: str, cells: Cells, remarks: Iterable[str]) -> str:
+    """Return a table as HTML, its remarks below."""
+    from html import escape
+
+    rows = "".join(
+        f"<tr><td>{escape(n)}</td><td style='text-align:right'>{escape(v)}</td><td>{escape(u)}</td>"
+        f"<td style='text-align:left'>{escape(e)}</td></tr>"
+        for n, v, u, e in cells
+    )
+    return (
+        f"<table><caption>{escape(title)}</caption>{rows}</table><p>{'<br>'.join(map(escape, remarks))}</p>"
+    )
 
 
 def _number(value: Any) -> Any:

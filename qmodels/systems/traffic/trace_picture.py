@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qmodels.systems.traffic.trace_facts import TraceFacts
+from qmodels.systems.traffic.trace_statistics import WINDOWS, blocks_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from qmodels.systems.traffic.description import TraceDescription
 
 FINE = 200
 """Steps of the rate over time."""
@@ -17,9 +19,9 @@ FINE = 200
 BYTES, PACKETS, PLAIN = "#1f6fb4", "#d1610e", "#8a9097"
 
 
-def trace_figure(found: TraceFacts) -> Any:
+def trace_figure(found: TraceDescription) -> Any:
     """Return the figure of a trace."""
-    from qmodels.systems.spec.shown import Shown
+    from qmodels.systems.spec.pictures import Shown
 
     figure = Shown(figsize=(11, 7), layout="constrained")
     axes = figure.subplots(2, 2)
@@ -38,9 +40,7 @@ def _unit(longest: float) -> tuple[str, float]:
     return next(((unit, ns) for unit, ns in units if longest >= ns), ("ns", 1.0))
 
 
-def _rate(axes: Axes, found: TraceFacts) -> None:
-    from qmodels.systems.traffic.trace_statistics import WINDOWS, blocks_of
-
+def _rate(axes: Axes, found: TraceDescription) -> None:
     unit, ns = _unit(found.duration_ns)
     steps = min(FINE, max(WINDOWS, found.packets // 20 // WINDOWS * WINDOWS))
     octets = blocks_of(found.times_ns, found.bytes, found.duration_ns, steps)[1]
@@ -58,7 +58,7 @@ def _rate(axes: Axes, found: TraceFacts) -> None:
     axes.set_ylim(top=1.18 * axes.get_ylim()[1])
 
 
-def _dispersion(axes: Axes, found: TraceFacts) -> None:
+def _dispersion(axes: Axes, found: TraceDescription) -> None:
     stats = found.statistics
     if stats.scale_ns.size:
         unit, ns = _unit(stats.scale_ns[-1])
@@ -83,7 +83,7 @@ def _dispersion(axes: Axes, found: TraceFacts) -> None:
     _title(axes, f"Bursts over time scales: {grown}" if stats.scale_ns.size else "Too few packets for bursts")
 
 
-def _sizes(axes: Axes, found: TraceFacts) -> None:
+def _sizes(axes: Axes, found: TraceDescription) -> None:
     sizes, counts = np.unique(found.bytes, return_counts=True)
     for weights, color, label in ((counts, PACKETS, "of packets"), (counts * sizes, BYTES, "of bytes")):
         share = np.cumsum(weights) / weights.sum()
@@ -94,7 +94,7 @@ def _sizes(axes: Axes, found: TraceFacts) -> None:
     _title(axes, f"Sizes: mean {found.mean_bytes:.4g} bytes; {row}")
 
 
-def _gaps(axes: Axes, found: TraceFacts) -> None:
+def _gaps(axes: Axes, found: TraceDescription) -> None:
     gaps = np.sort(np.diff(found.times_ns)) * found.packet_rate
     some = np.linspace(0, gaps.size - 1, min(gaps.size, 2000)).astype(int)
     points = np.union1d(some, np.arange(max(gaps.size - 500, 0), gaps.size))  # all of the end

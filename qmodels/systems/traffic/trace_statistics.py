@@ -1,4 +1,4 @@
-"""How steady a recorded stream is: its rate window by window, and its dispersion over time scales."""
+"""Numbers of a recorded stream: rate by window, dispersion over time scales, steadiness, sizes and gaps."""
 
 from __future__ import annotations
 
@@ -16,6 +16,19 @@ SCALE = 4
 
 BLOCKS = 10
 """Least number of blocks that a dispersion is estimated from."""
+
+
+LEVEL = 0.01
+"""How often each of the two tests calls a steady stream unsteady."""
+
+WINDOW_BLOCKS = 5
+"""Blocks of a window, whose spread inside windows is the measure."""
+
+LEAST_PACKETS = 10
+"""Packets that a block must hold on average for the tests to be made."""
+
+GROWTH = 2.5
+"""Standard errors by which a dispersion must be larger to count as grown."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,3 +97,110 @@ def blocks_of(times_ns: FloatArray, sizes: IntArray, end: float, count: int) -> 
     """Return packets and bytes of so many equal blocks of the time from 0 to an end, which is included."""
     packets = np.histogram(times_ns, bins=count, range=(0.0, end))[0]
     return packets.astype(float), np.histogram(times_ns, bins=count, range=(0.0, end), weights=sizes)[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steadiness:
+    r"""Two tests of whether the bytes of a stream come at one rate.
+
+    Of K windows of m blocks each, with mean squares between windows and inside them, F = MSB / MSW has under
+    one rate, blocks being independent and about normal, the distribution F(K - 1, K (m - 1)); of the windows
+    of the two halves, the difference of their means has Student's t with K - 2 degrees of freedom. The spread
+    is the stream's own, so bursts shorter than a block do not look like a change. Bursts that outlast a
+    block do: on the scale of the windows they are one.
+
+    >>> Steadiness(windows_p=0.4, halves_p=0.002, change=0.5).steady
+    False
+    """
+
+    # Probability, were the rate one, that windows differ as much; None for too few packets.
+    windows_p: float | None
+    halves_p: float | None  # the same of the two halves
+    change: float  # bytes of the second half over those of the first
+
+    @property
+    def steady(self) -> bool | None:
+        """Whether both tests accept one rate at the `LEVEL`; None where they cannot tell."""
+        if self.windows_p is None or self.halves_p is None:
+            return None
+        return min(self.windows_p, self.halves_p) >= LEVEL
+
+
+def steadiness(blocks: FloatArray, packets: int) -> Steadiness:
+    """Test the bytes of blocks, `WINDOW_BLOCKS` to each of an even number of windows, of so many packets."""
+    table = blocks.reshape(-1, WINDOW_BLOCKS)
+    windows = table.mean(axis=1)
+    first, second = np.split(windows, 2)
+    change = float(second.sum() / first.sum()) if first.sum() > 0 else float("inf")
+    if packets < LEAST_PACKETS * table.size:
+        return Steadiness(windows_p=None, halves_p=None, change=change)
+    between = WINDOW_BLOCKS * float(windows.var(ddof=1))
+    inside = float(table.var(axis=1, ddof=1).mean())
+    spread = float(first.var(ddof=1) + second.var(ddof=1)) / 2 * (2 / first.size)
+    freedom = (windows.size - 1, windows.size * (WINDOW_BLOCKS - 1))
+    from scipy.special import fdtrc, stdtr
+
+    return Steadiness(
+        windows_p=float(fdtrc(*freedom, _ratio(between, inside))),
+        halves_p=float(2 * stdtr(windows.size - 2, -np.sqrt(_ratio((first - second).mean() ** 2, spread)))),
+        change=change,
+    )
+
+
+def _ratio(above: float, below: float) -> float:
+    """Return a quotient; of a stream as regular as a clock, where nothing varies, 0."""
+    return above / below if below > 0 else (np.inf if above > 0 else 0.0)
+
+
+def correlation(values: FloatArray, lag: int) -> float:
+    """Return the correlation of values so many apart."""
+    if values.size < lag + 2:
+        return float("nan")
+    around = values - values.mean()
+    whole = float(around @ around)
+    return float(around[:-lag] @ around[lag:]) / whole if whole > 0 else 0.0
+
+
+def rate_error(found: TraceStatistics, packets: int) -> float:
+    """Return half of the 95 % interval of the byte rate over the rate."""
+    if not found.byte_dispersion.size:
+        return float("inf")
+    return float(1.96 * np.sqrt(found.byte_dispersion[-2:].max() / packets))
+
+
+def slowest(found: TraceStatistics, duration: float) -> float:
+    """Return the scale from which on the dispersion of bytes grows no more; infinite for the last two."""
+    values = found.byte_dispersion
+    most = np.exp(GROWTH * np.sqrt(2 / np.maximum(duration / found.scale_ns - 1, 1)))
+    for k in range(values.size - 2):
+        if np.all(values[k + 1 :] <= most[k + 1 :] * values[k]):
+            return float(found.scale_ns[k])
+    return float("inf")
+
+
+def exponential_distance(gaps: FloatArray) -> float:
+    """Return the Kolmogorov distance of gaps from the exponential law of their mean."""
+    law = -np.expm1(-np.sort(gaps) / gaps.mean())
+    steps = np.arange(gaps.size + 1) / gaps.size
+    return float(max((law - steps[:-1]).max(), (steps[1:] - law).max()))
+
+
+def resolution(times: FloatArray) -> float:
+    """Return the largest power of ten, from 1 s to 1 ps, of which all times [ns] are multiples."""
+    for power in range(9, -4, -1):
+        step = 10.0**power
+        for some in (times[:100], times):
+            # Times of a float are this good, however far from the first.
+            if np.any(np.abs(some - np.rint(some / step) * step) > 1e-5 + 1e-13 * some):
+                break
+        else:
+            return step
+    return 0.0
+
+
+def time_text(ns: float) -> str:
+    """Return a time in a unit that suits it."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if ns >= size:
+            return f"{ns / size:.4g} {unit}"
+    return f"{ns:.4g} ns"

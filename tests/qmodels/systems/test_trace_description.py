@@ -11,8 +11,8 @@ import pytest
 
 import qmodels as qm
 from qmodels.systems.traffic.arrivals import OnOff
-from qmodels.systems.traffic.steadiness import LEVEL
 from qmodels.systems.traffic.trace import Trace, read_trace
+from qmodels.systems.traffic.trace_statistics import LEVEL
 
 TRACES = Path(os.environ.get("QMODELS_TRACES", Path(__file__).parents[4] / "shared" / "traces"))
 SIZES, SHARES = np.array([64, 576, 1518]), [0.6, 0.3, 0.1]
