@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pkgutil import resolve_name
 from typing import Any
 
 from qmodels.box_bounds import BoxBounds
 from qmodels.guarded import of_spec
 from qmodels.systems.spec.answer import Answer
 from qmodels.systems.spec.kind import kind_of
+
+MODELS = {
+    "packet-processor": "packet_processor:solve_packet_processor",
+    "queueing-network": "networks.solve:solve_network",
+    "data-queueing": "allocator:solve_data_queueing",
+    "noc": "noc.solve_noc:solve_noc",
+    "message-program": "noc.solve_program:solve_program",
+    "dram": "memory.dram.solve:solve_dram",
+    "cache": "llc.solve_cache:solve_cache",
+    "llc-processor": "llc.solve_processor:solve_llc_processor",
+    "numa": "memory.numa.solve:solve_numa",
+    "work-queues": "work_queues.solve:solve_work_queues",
+    "system": "composed.solve:solve_system",
+}
+"""The model of each of our kinds, imported when it is asked for."""
 
 
 def solve(spec: Any) -> Answer:
@@ -87,49 +103,7 @@ def model_of(spec: Any) -> Callable[[Any], Answer]:
     kind = kind_of(spec)
     if kind.model is not None:
         return kind.model()
-    match kind.name:
-        case "packet-processor":
-            from qmodels.packet_processor import solve_packet_processor
-
-            return solve_packet_processor
-        case "queueing-network":
-            from qmodels.networks.solve import solve_network
-
-            return solve_network
-        case "data-queueing":
-            from qmodels.allocator import solve_data_queueing
-
-            return solve_data_queueing
-        case "noc":
-            from qmodels.noc.solve_noc import solve_noc
-
-            return solve_noc
-        case "message-program":
-            from qmodels.noc.solve_program import solve_program
-
-            return solve_program
-        case "dram":
-            from qmodels.memory.dram.solve import solve_dram
-
-            return solve_dram
-        case "cache":
-            from qmodels.llc.solve_cache import solve_cache
-
-            return solve_cache
-        case "llc-processor":
-            from qmodels.llc.solve_processor import solve_llc_processor
-
-            return solve_llc_processor
-        case "numa":
-            from qmodels.memory.numa.solve import solve_numa
-
-            return solve_numa
-        case "work-queues":
-            from qmodels.work_queues.solve import solve_work_queues
-
-            return solve_work_queues
-        case "system":
-            from qmodels.composed.solve import solve_system
-
-            return solve_system
-    raise TypeError(f"solve needs a kind with a model, got {kind.name!r}")
+    if kind.name not in MODELS:
+        raise TypeError(f"solve needs a kind with a model, got {kind.name!r}")
+    found: Callable[[Any], Answer] = resolve_name(f"qmodels.{MODELS[kind.name]}")
+    return found

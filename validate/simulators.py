@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pkgutil import resolve_name
 from typing import Any
 
 from qmodels import checks
 from qmodels.systems.spec.kind import kind_of
 from validate.campaigns.experiment import UNITS
+
+SIMULATORS = {
+    "packet-processor": "packet_processor.simulate:PacketExperiment",
+    "queueing-network": "network.run:NetworkExperiment",
+    "data-queueing": "data_queueing.simulate:DataQueueingExperiment",
+    "noc": "noc.experiment:NocExperiment",
+    "message-program": "messaging.experiment:ProgramExperiment",
+    "dram": "dram.experiment:DramExperiment",
+    "cache": "cache.experiment:CacheExperiment",
+    "llc-processor": "llc_processor.experiment:LlcProcessorExperiment",
+    "numa": "numa.experiment:NumaExperiment",
+    "system": "composed.experiment:SystemExperiment",
+    "work-queues": "work_queues.experiment:WorkQueuesExperiment",
+}
+"""The experiment of each of our kinds, imported when it is asked for."""
 
 
 def simulator_of(spec: Any) -> type[Any]:
@@ -21,52 +37,10 @@ def simulator_of(spec: Any) -> type[Any]:
     kind = kind_of(spec)
     if kind.simulator is not None:
         return kind.simulator()
-    match kind.name:
-        case "packet-processor":
-            from validate.packet_processor.simulate import PacketExperiment
-
-            return PacketExperiment
-        case "queueing-network":
-            from validate.network.run import NetworkExperiment
-
-            return NetworkExperiment
-        case "data-queueing":
-            from validate.data_queueing.simulate import DataQueueingExperiment
-
-            return DataQueueingExperiment
-        case "noc":
-            from validate.noc.experiment import NocExperiment
-
-            return NocExperiment
-        case "message-program":
-            from validate.messaging.experiment import ProgramExperiment
-
-            return ProgramExperiment
-        case "dram":
-            from validate.dram.experiment import DramExperiment
-
-            return DramExperiment
-        case "cache":
-            from validate.cache.experiment import CacheExperiment
-
-            return CacheExperiment
-        case "llc-processor":
-            from validate.llc_processor.experiment import LlcProcessorExperiment
-
-            return LlcProcessorExperiment
-        case "numa":
-            from validate.numa.experiment import NumaExperiment
-
-            return NumaExperiment
-        case "system":
-            from validate.composed.experiment import SystemExperiment
-
-            return SystemExperiment
-        case "work-queues":
-            from validate.work_queues.experiment import WorkQueuesExperiment
-
-            return WorkQueuesExperiment
-    raise TypeError(f"simulate needs a kind with a simulator, got {kind.name!r}")
+    if kind.name not in SIMULATORS:
+        raise TypeError(f"simulate needs a kind with a simulator, got {kind.name!r}")
+    found: type[Any] = resolve_name(f"validate.{SIMULATORS[kind.name]}")
+    return found
 
 
 def own_options(spec: Any, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.metadata import entry_points
+from pkgutil import resolve_name
 from typing import Any
 
 from qmodels import checks
@@ -17,19 +18,20 @@ from qmodels.systems.spec.metrics import METRICS, Metric
 GROUP = "qmodels.kinds"
 """Entry points of this group give kinds of other packages."""
 
-KINDS = (
-    "packet-processor",
-    "queueing-network",
-    "data-queueing",
-    "noc",
-    "message-program",
-    "dram",
-    "cache",
-    "llc-processor",
-    "numa",
-    "work-queues",
-    "system",
-)
+_SPECS = {
+    "packet-processor": "packets.packet_processor:PacketProcessor",
+    "queueing-network": "stations.queueing_network:QueueingNetwork",
+    "data-queueing": "packets.data_queueing:DataQueueing",
+    "noc": "noc.spec:Noc",
+    "message-program": "programs.messaging:MessageProgram",
+    "dram": "memory.dram_system:DramSystem",
+    "cache": "cache.spec:CacheSystem",
+    "llc-processor": "cache.llc_processor:LlcProcessor",
+    "numa": "memory.numa:NumaMachine",
+    "work-queues": "programs.work_queues:WorkQueues",
+    "system": "composed.system:System",
+}
+KINDS = tuple(_SPECS)
 """The names of our kinds."""
 
 
@@ -144,52 +146,8 @@ def _ours(name: str) -> Kind:
 
 
 def _spec(name: str) -> type[Any]:
-    match name:
-        case "packet-processor":
-            from qmodels.systems.packets.packet_processor import PacketProcessor
-
-            return PacketProcessor
-        case "queueing-network":
-            from qmodels.systems.stations.queueing_network import QueueingNetwork
-
-            return QueueingNetwork
-        case "data-queueing":
-            from qmodels.systems.packets.data_queueing import DataQueueing
-
-            return DataQueueing
-        case "noc":
-            from qmodels.systems.noc.spec import Noc
-
-            return Noc
-        case "message-program":
-            from qmodels.systems.programs.messaging import MessageProgram
-
-            return MessageProgram
-        case "dram":
-            from qmodels.systems.memory.dram_system import DramSystem
-
-            return DramSystem
-        case "cache":
-            from qmodels.systems.cache.spec import CacheSystem
-
-            return CacheSystem
-        case "llc-processor":
-            from qmodels.systems.cache.llc_processor import LlcProcessor
-
-            return LlcProcessor
-        case "numa":
-            from qmodels.systems.memory.numa import NumaMachine
-
-            return NumaMachine
-        case "work-queues":
-            from qmodels.systems.programs.work_queues import WorkQueues
-
-            return WorkQueues
-        case "system":
-            from qmodels.systems.composed.system import System
-
-            return System
-    raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {name!r}")
+    found: type[Any] = resolve_name(f"qmodels.systems.{_SPECS[name]}")
+    return found
 
 
 def _starter(name: str) -> Any:
