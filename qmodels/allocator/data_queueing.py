@@ -55,7 +55,7 @@ def solve_data_queueing(spec: DataQueueing) -> Answer:
     `read_order_heads` what trials meet in a list of blocks that return as they are read. Overload is
     taken as lasting: a trace that fills the memory for a part of the time overflows, and runs its list
     dry, less. The error of the write conflicts, signed, is in
-    ``answer.error``, made by ``python -m cases.published.measurement dqm`` and ``lossy``: within 5 %
+    ``answer.error`` (``error_map.csv``, ``lossy_map.csv``): within 5 %
     where the answer is validated, and otherwise as it says. The alternatives are accounted for in
     `qmodels.allocator.alternatives`.
 

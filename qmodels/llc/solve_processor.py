@@ -28,10 +28,10 @@ def solve_llc_processor(spec: LlcProcessor, *, hits: HitRatios | None = None) ->
     The hit ratios of `qmodels.llc.processor_hits`, then the memory path as a closed network
     (`processor_memory`), then the queues of the cores under the bound on all requests
     (`processor_queues`). Approximation. The errors against simulation, in one-at-a-time
-    variations of the published design and in random designs, are in ``processor_error_map.csv``, made by
-    ``python -m cases.published.measurement llc3d``. Where the load of a shared LLC is between 0.75 and 1.1
-    its long queues come and go: there the waiting time was found up to 16 % too short and 83 % too long, the
-    blocking probability wrong by up to 1.3 points, and the answer says that it is outside the range.
+    variations of the published design and in random designs, are in ``processor_error_map.csv``. Where the
+    load of a shared LLC is between 0.75 and 1.1 its long queues come and go: there the waiting time was found
+    up to 16 % too short and 83 % too long, the blocking probability wrong by up to 1.3 points, and the answer
+    says that it is outside the range.
 
     The model of `LlcProcessor.system` is the other way to the same. Over 63 of these designs its waiting
     times are off by 2.8 % on average where these are by 1.1 % (slices 1.3 and 0.8, no LLC 1.2 and 0.4, shared

@@ -11,7 +11,6 @@ import pytest
 from cases.published import CASES, dqm, llc3d, ocmpi, srp, srp_growing, stnoc
 from cases.published.expression import evaluate, fill
 from cases.published.keep import GUIDE, guide_table
-from cases.published.measurement import MEASUREMENTS, error
 from cases.published.numbers import (
     TAGS,
     VALUES,
@@ -381,27 +380,6 @@ def test_kept_simulations_beside_fresh_ones(kept):
     wanted.append((cell, run.read_conflict_probability, 100))
     for cell, estimate, factor in wanted:
         assert factor * estimate.low <= cell.high and cell.low <= factor * estimate.high
-
-
-# The error maps.
-
-
-@pytest.mark.parametrize("name", ["dqm", "lossy", "llc3d", "growing", "ocmpi"])
-def test_the_kept_errors_are_of_the_designs_that_are_measured(name):
-    one = MEASUREMENTS[name]
-    rows, points = one.kept(), list(one.points())
-    assert len(rows) == len(points) > 60
-    for row, (what, _) in zip(rows, points, strict=True):
-        assert {key: row[key] for key in what} == pytest.approx(what, abs=1e-5) if name == "llc3d" else what
-
-
-def test_a_few_machines_are_as_near_as_the_map_says():
-    points = list(MEASUREMENTS["srp"].points())[::68]
-    rows = MEASUREMENTS["srp"].measure(points)
-    assert np.mean([abs(error(row)) for row in rows]) < 8
-    assert {row["region"] for row in MEASUREMENTS["srp"].lines(rows)} <= set(
-        MEASUREMENTS["srp"].errors.regions
-    )
 
 
 # A paper of one's own.

@@ -1,4 +1,4 @@
-"""The measured error of the NUMA model by kind of machine (``cases.published.measurement srp``)."""
+"""The measured error of the NUMA model by kind of machine."""
 
 from __future__ import annotations
 

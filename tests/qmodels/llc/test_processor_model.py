@@ -11,11 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
-from cases.published.measurement import MEASUREMENTS
-from qmodels.evidence.error_map import ErrorMap
 from qmodels.llc.processor_channels import channels_with_both_busy
 from qmodels.llc.processor_core import Stages, conditional_rates
-from qmodels.llc.processor_errors import ERRORS, VARIED, is_validated, nearly_full
+from qmodels.llc.processor_errors import ERRORS, is_validated
 from qmodels.llc.processor_hits import HitRatios, llc_load
 from qmodels.llc.processor_memory import dram_rates, memory_path
 from qmodels.llc.processor_queues import _hypoexponential
@@ -24,8 +22,6 @@ from qmodels.markov.chains.ctmc import CTMC
 from qmodels.queues.markovian.mmck import mmck
 from qmodels.systems.cache.llc_processor import ARCHITECTURES, LlcProcessor
 from qmodels.systems.traffic.popularity import Zipf
-
-MEASUREMENT = MEASUREMENTS["llc3d"]
 
 FEW = settings(max_examples=25, deadline=None, derandomize=True)
 NONE = HitRatios(l1=0.0, l2=0.0, llc=0.0, slice_shares=np.ones((1, 1)))
@@ -204,41 +200,12 @@ def test_more_load_waits_longer():
 
 def test_kept_errors():
     """The bars: within 0.5 points of blocking; 0.65 for a shared LLC with K < C."""
-    assert len(MEASUREMENT.kept()) == 188
     for architecture, points, percent in (("slices", 0.45, 4.5), ("none", 0.45, 5.0), ("shared", 0.65, 9.0)):
         found = ERRORS.at(region=architecture)
         blocking, waiting = found["blocking_probability"], found["waiting_latency"]
         assert blocking.designs == waiting.designs >= 50
         assert blocking.largest < points and waiting.largest < percent and waiting.mean < 1
         assert abs(waiting.bias) <= waiting.mean
-
-
-def test_the_map_and_the_range_are_those_of_the_kept_designs(tmp_path):
-    again = ErrorMap(tmp_path / "map.csv")
-    replace(MEASUREMENT, errors=again).write_map(MEASUREMENT.kept())
-    assert again.path.read_text() == ERRORS.path.read_text()
-    for name, ends in VARIED.items():
-        assert ends == (
-            min(row[name] for row in MEASUREMENT.kept()),
-            max(row[name] for row in MEASUREMENT.kept()),
-        )
-
-
-def test_the_model_of_today_made_the_kept_errors():
-    for row in MEASUREMENT.kept()[::17]:
-        names = ("cores", "slices", "capacity", "channels", "line_bytes")
-        spec = LlcProcessor(
-            architecture=row["architecture"],
-            assignment=row["assignment"],
-            load=row["load"],
-            popularity=Zipf(entries=int(row["entries"]), exponent=row["exponent"]),
-            **{name: int(row[name]) for name in names},
-        )
-        answer = qm.solve(spec)
-        assert answer.validated != nearly_full(row["llc_load"])
-        assert answer.blocking_probability == pytest.approx(row["blocking_model"], abs=1e-4)
-        waiting = answer.waiting_latency * answer.spec.clock_ghz
-        assert waiting == pytest.approx(row["waiting_model"], rel=2e-3, abs=1e-5)
 
 
 def test_validated_range():
