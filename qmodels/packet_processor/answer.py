@@ -152,7 +152,7 @@ def _metrics(c: Columns, point: OperatingPoint, parts: Latency, stable: Any) -> 
         "max_pointer_accesses_per_allocation": np.where(
             c.small_part < 1.0, allocation_accesses(c.trials - 1.0), 1.0
         ),
-        "llc_hit_ratio": c.hit_ratio,
+        "llc_hit_ratio": np.where(c.lookups > 0, c.hit_ratio, 0.0),
         "overflow_probability": lambda: refused()[1],
         "blocking_probability": lambda: refused()[0],
         "max_utilization": np.minimum(np.max(list(point.intensity.values()), axis=0), 1.0),
