@@ -23,7 +23,7 @@ from qmodels.systems.composed.lower import lower
 from qmodels.systems.composed.steps import Allocate, Fork, Free, all_steps, inner_steps, step_name
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram import Dram
-from qmodels.systems.noc.size import afford_routes
+from qmodels.systems.noc.topology import afford_routes
 from qmodels.systems.spec.answer import Answer
 from qmodels.systems.spec.cost import afford
 from qmodels.systems.spec.fields import points_of, swept_fields

@@ -12,16 +12,15 @@ from qmodels import checks
 from qmodels.checks import Numeric
 from qmodels.systems.laws.times import Law
 from qmodels.systems.noc.cxl import cxl_fields
-from qmodels.systems.noc.deadlock import find_deadlock
 from qmodels.systems.noc.flows import FlowTable, channels, closed_flows, open_flows, paths, service
 from qmodels.systems.noc.injection import Bernoulli, injection_process
 from qmodels.systems.noc.memory import Interleaved, Transactions
+from qmodels.systems.noc.paths import find_deadlock
 from qmodels.systems.noc.patterns import Pattern, Permutation, RateMatrix, uniform
 from qmodels.systems.noc.router import PacketClass, QosRule, Router
 from qmodels.systems.noc.routes import SourceRoute
 from qmodels.systems.noc.routing import ROUTINGS, TIES, find_routes
-from qmodels.systems.noc.size import afford_routes
-from qmodels.systems.noc.topology import Topology
+from qmodels.systems.noc.topology import Topology, afford_routes
 from qmodels.systems.spec.fields import field_names
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import check_fields, choice, positive
