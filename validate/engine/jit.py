@@ -100,13 +100,9 @@ def _cache_directory(path: Path) -> Path:
     return directory
 
 
-FORWARD = ("validate.engine.", "validate.network.", "validate.noc.")
-"""Modules whose functions that make no arrays have no negative indices, see `compile_part`."""
-
-
 def _part(function: Function, **options: Any) -> Any:
     """Compile a function that makes no arrays within kernels."""
-    return compile_part(function, _nrt=False, forward=function.__module__.startswith(FORWARD), **options)
+    return compile_part(function, _nrt=False, **options)
 
 
 def _compile(function: Function, within: dict[str, Any] | None = None, **options: Any) -> Function:
