@@ -73,14 +73,14 @@ class Impostor:
     [(spec, name) for spec in INSTANCES for name in _parts(type(spec))],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-@pytest.mark.parametrize("wrong", [3, "x", Impostor(), qm.PacketProcessor().energy, (Impostor(),)])
-def test_a_wrong_part_is_refused_by_name_value_and_what_is_allowed(spec, name, wrong):
-    if isinstance(wrong, _parts(type(spec))[name][0]):
-        return
-    with pytest.raises(ValueError, match=name) as raised:
-        replace(spec, **{name: wrong})
-    text = str(raised.value)
-    assert "must be" in text and "got" in text and "\n" not in text
+def test_a_wrong_part_is_refused_by_name_value_and_what_is_allowed(spec, name):
+    for wrong in (3, "x", Impostor(), qm.PacketProcessor().energy, (Impostor(),)):
+        if isinstance(wrong, _parts(type(spec))[name][0]):
+            continue
+        with pytest.raises(ValueError, match=name) as raised:
+            replace(spec, **{name: wrong})
+        text = str(raised.value)
+        assert "must be" in text and "got" in text and "\n" not in text
 
 
 def test_what_users_tried():
