@@ -71,7 +71,7 @@ INPUTS: dict[str, str] = {
     "noc/topology: Topology.route": "a route",
     "noc/paths: _parts": "whether routes wait for each other in a circle",
     "noc/paths: find_deadlock": "whether routes wait for each other in a circle",
-    "noc/patterns: Pattern.__post_init__": "a check of what is given",
+    "noc/patterns: Pattern._check_relations": "a check of what is given",
     "spec/cost: afford": "a limit on memory and work",
     "spec/ranges: _nonnegative": "a check of what is given",
     "spec/ranges: _without_dust": "what is given, without numbers that no unit can tell from 0",

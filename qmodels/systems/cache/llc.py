@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from qmodels.checks import Numeric
-from qmodels.systems.spec.ranges import check_fields, count, nonnegative, positive
+from qmodels.systems.spec.ranges import Declared, count, nonnegative, positive
 
 
 @dataclass(frozen=True, kw_only=True)
-class Llc:
+class Llc(Declared, prefix="llc."):
     """Address-hashed LRU slices on the bus between the packet engines.
 
     A lookup crosses the bus, waits for its slice (first come, first served), and returns on a
@@ -41,6 +41,3 @@ class Llc:
     access_cycles: Numeric = positive(8)
     bus_cycles: Numeric = nonnegative(6)
     clock_ghz: Numeric = positive(1.0)
-
-    def __post_init__(self) -> None:
-        check_fields(self, "llc.")

@@ -15,7 +15,7 @@ from qmodels.systems.composed.system import System
 from qmodels.systems.laws.times import Exponential
 from qmodels.systems.memory.banked_channels import BankedChannels
 from qmodels.systems.spec.metrics import MetricNames
-from qmodels.systems.spec.ranges import check_fields, choice, count, positive
+from qmodels.systems.spec.ranges import Declared, choice, count, positive
 from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import Poisson
 from qmodels.systems.traffic.popularity import Zipf
@@ -34,7 +34,7 @@ BANKS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class LlcProcessor:
+class LlcProcessor(Declared):
     r"""The packet processor of [1]_: queues of packets in front of blocking cores.
 
     A packet goes to a random core and needs one table entry. The core is held until it has it: it
@@ -132,8 +132,7 @@ class LlcProcessor:
         )
     )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        check_fields(self)
+    def _check_relations(self) -> None:
         if self.line_bytes % self.entry_bytes:
             raise ValueError(
                 f"line_bytes must be a multiple of entry_bytes ({self.entry_bytes}), got {self.line_bytes}"

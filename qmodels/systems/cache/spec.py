@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from qmodels import checks
 from qmodels.checks import IntArray
 from qmodels.systems.cache.lines import ASSIGNMENTS, HASHES, line_count, slice_lines
 from qmodels.systems.spec.metrics import MetricNames
-from qmodels.systems.spec.ranges import check_fields, choice, count, probability
+from qmodels.systems.spec.ranges import Declared, choice, count, probability
 from qmodels.systems.traffic.popularity import Popularity, Zipf
 
 REPLACEMENTS = ("lru", "fifo", "random")
@@ -18,7 +17,7 @@ MOST_LINES = 2**28
 
 
 @dataclass(frozen=True, kw_only=True)
-class CacheLevel:
+class CacheLevel(Declared, prefix="level."):
     """One level: a cache of each core, or one that all share, perhaps in slices.
 
     Parameters
@@ -40,16 +39,13 @@ class CacheLevel:
     array([3, 3, 2])
     """
 
-    lines: int
+    lines: int = count(maximum=MOST_LINES)
     replacement: str = choice("lru", REPLACEMENTS)
     insertion_probability: float = probability(1.0)
     slices: int = count(1, maximum=1024)
     hashing: str = choice("modulo", HASHES)
 
-    def __post_init__(self) -> None:
-        check_fields(self, "level.")
-        checks.one_number("level.lines", self.lines)
-        checks.count("level.lines", self.lines, maximum=MOST_LINES)
+    def _check_relations(self) -> None:
         if self.insertion_probability == 0:
             raise ValueError("level.insertion_probability must be above 0, got 0")
         if self.slices > self.lines:
@@ -65,7 +61,7 @@ class CacheLevel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CacheSystem:
+class CacheSystem(Declared):
     """Caches that are asked for table entries by independent references.
 
     A random core asks for a random entry; the request goes from the core's first level to the
@@ -116,8 +112,7 @@ class CacheSystem:
 
     metric_names: ClassVar[MetricNames] = MetricNames(("hit_ratio", "miss_ratio"))
 
-    def __post_init__(self) -> None:
-        check_fields(self)
+    def _check_relations(self) -> None:
         if len(self.private) > 3:
             raise ValueError(f"private must be a tuple of at most 3 levels, got {self.private!r}")
         if not self.private and self.shared is None:

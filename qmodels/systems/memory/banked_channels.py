@@ -8,10 +8,11 @@ from qmodels import checks
 from qmodels.systems.laws.fields import keep
 from qmodels.systems.laws.kinds import require_law
 from qmodels.systems.laws.times import Law
+from qmodels.systems.spec.ranges import Declared, count
 
 
 @dataclass(frozen=True, kw_only=True)
-class BankedChannels:
+class BankedChannels(Declared, prefix="memory."):
     """Channels of a few banks, as those of stacked DRAM with copies of a table.
 
     Each channel holds everything, a part of it in each of its banks; a job wants a random part. It goes to
@@ -35,17 +36,14 @@ class BankedChannels:
     """
 
     service: Law
-    channels: int = 1
-    banks: int = 2
+    channels: int = count(1, maximum=4096)
+    banks: int = count(2, maximum=64)
     speeds: tuple[float, ...] = (1.0,)
 
     def __post_init__(self) -> None:
-        for name, most in (("channels", 4096), ("banks", 64)):
-            value, here = getattr(self, name), f"memory.{name}"
-            checks.one_number(here, value)
-            keep(self, **{name: int(checks.count(here, value, maximum=most))})
         require_law("memory.service", self.service)
         keep(self, speeds=tuple(checks.positive("memory.speeds", self.speeds).ravel().tolist()))
+        super().__post_init__()
         if not self.speeds:
             raise ValueError("memory.speeds must have a speed, got ()")
 

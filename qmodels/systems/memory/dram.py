@@ -10,7 +10,7 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import Numeric
 from qmodels.systems.memory.dram_presets import PRESETS
-from qmodels.systems.spec.ranges import check_fields, choice, count, nonnegative, positive
+from qmodels.systems.spec.ranges import Declared, choice, count, nonnegative, positive
 
 PAGE_POLICIES = ("open", "closed")
 
@@ -19,7 +19,7 @@ MOST_BANKS, MOST_BLOCKS = 4096, 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dram:
+class Dram(Declared, prefix="dram."):
     """Channels of banks behind one data bus each; a bank serves its requests in order.
 
     A request waits for its bank, then for the data bus, which the ready banks of a channel
@@ -82,8 +82,7 @@ class Dram:
 
     __toml_default__: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        check_fields(self, "dram.")
+    def _check_relations(self) -> None:
         interval, refresh = np.asarray(self.refresh_interval_cycles), np.asarray(self.refresh_cycles)
         if interval.shape != refresh.shape and interval.ndim == refresh.ndim == 1:
             refresh = refresh[:, None]  # swept apart: all combinations have to be possible

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from qmodels import checks
 from qmodels.systems.memory.address_map import bank_of, channel_of, index_in_bank, index_in_channel
-from qmodels.systems.spec.nested import check_parts
-from qmodels.systems.spec.ranges import check_fields, choice, count
+from qmodels.systems.spec.ranges import Declared, choice, count
 
 Whole = Any  # an int or an integer array; the arithmetic is the same
 
@@ -49,7 +48,7 @@ MOST = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class DramGeometry:
+class DramGeometry(Declared, prefix="geometry."):
     """What a DRAM system consists of."""
 
     # channels, ranks, groups, banks: Channels, ranks of a channel, bank groups of a rank, banks of a group
@@ -60,8 +59,7 @@ class DramGeometry:
     row_blocks: int = count(128, maximum=MOST)  # Blocks in a row of a bank
     block_bytes: int = count(64, maximum=MOST)  # What one burst moves. [bytes]
 
-    def __post_init__(self) -> None:
-        check_fields(self, "geometry.")
+    def _check_relations(self) -> None:
         total = self.channels * self.channel_banks
         if total > MOST:
             raise ValueError(f"geometry.banks must make at most {MOST} in all channels, got {total}")
@@ -78,7 +76,7 @@ class DramGeometry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interleaved:
+class Interleaved(Declared, prefix="address_map."):
     """Consecutive blocks go round the channels, and those of a channel round its banks.
 
     Examples
@@ -101,8 +99,7 @@ class Interleaved:
     # row, or by XOR (the banks must then be a power of two)
     permute: str = choice("none", PERMUTATIONS)
 
-    def __post_init__(self) -> None:
-        check_fields(self, "address_map.")
+    def _check_relations(self) -> None:
         if sorted(self.order) != sorted(LEVELS):
             raise ValueError(
                 f"address_map.order must be a permutation of {', '.join(LEVELS)}, got {self.order!r}"
@@ -135,7 +132,7 @@ class Interleaved:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BitFields:
+class BitFields(Declared, prefix="address_map."):
     """Every bit of the place is the exclusive or of some bits of the block's number.
 
     Raises
@@ -162,8 +159,7 @@ class BitFields:
     row: tuple[int, ...] = ()
     column: tuple[int, ...] = ()
 
-    def __post_init__(self) -> None:
-        check_parts(self, "address_map.")
+    def _check_relations(self) -> None:
         for name in FIELDS:
             for mask in getattr(self, name):
                 checks.count(f"address_map.{name}", mask)

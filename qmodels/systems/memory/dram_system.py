@@ -13,7 +13,7 @@ from qmodels.systems.memory.dram_timing import DramTiming
 from qmodels.systems.memory.dram_traffic import DramTraffic, RandomBlocks
 from qmodels.systems.spec.fields import parts, replace_fields
 from qmodels.systems.spec.metrics import MetricNames
-from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.ranges import Declared, choice, count
 from qmodels.systems.spec.text.reading import Place
 
 PAGE_POLICIES = ("open", "closed")
@@ -21,7 +21,7 @@ SCHEDULERS = ("in-order", "oldest-ready-first", "fr-fcfs")
 
 
 @dataclass(frozen=True, kw_only=True)
-class DramSystem:
+class DramSystem(Declared):
     """DRAM channels behind their controllers; all times in cycles of the command clock.
 
     Channels are independent. A controller keeps any number of waiting accesses. Reads and writes
@@ -66,12 +66,12 @@ class DramSystem:
 
     timing: DramTiming
     geometry: DramGeometry = field(default_factory=DramGeometry)
-    page_policy: str = "open"
-    scheduler: str = "fr-fcfs"
-    row_hit_cap: int = 4
-    write_high: int = 26
-    write_low: int = 6
-    controller_cycles: int = 0
+    page_policy: str = choice("open", PAGE_POLICIES)
+    scheduler: str = choice("fr-fcfs", SCHEDULERS)
+    row_hit_cap: int = count(4)
+    write_high: int = count(26)
+    write_low: int = count(6, minimum=0)
+    controller_cycles: int = count(0, minimum=0)
     address_map: Interleaved | BitFields = field(default_factory=Interleaved)
     traffic: DramTraffic = field(default_factory=RandomBlocks)
 
@@ -95,16 +95,8 @@ class DramSystem:
         model=("saturation_rate",),
     )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        check_parts(self)
-        checks.choice("page_policy", self.page_policy, PAGE_POLICIES)
-        checks.choice("scheduler", self.scheduler, SCHEDULERS)
-        for name in ("row_hit_cap", "write_high", "write_low", "controller_cycles"):
-            checks.one_number(name, getattr(self, name))
-        checks.count("row_hit_cap", self.row_hit_cap)
-        checks.count("write_low", self.write_low, minimum=0)
+    def _check_relations(self) -> None:
         checks.count("write_high", self.write_high, minimum=self.write_low + 1)
-        checks.count("controller_cycles", self.controller_cycles, minimum=0)
         self.address_map.check(self.geometry)
 
     @property

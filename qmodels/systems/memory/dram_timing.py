@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import partial
 
 from qmodels import checks
-from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.ranges import Declared, count, positive
 
 MOST_CYCLES = 10**6
+_cycles = partial(count, minimum=0, maximum=MOST_CYCLES)
 """Beyond a millisecond a time between commands is a slip."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class DramTiming:
+class DramTiming(Declared, prefix="timing."):
     """Least times between commands, under their JEDEC names; all in cycles of the command clock.
 
     Raises
@@ -26,40 +28,36 @@ class DramTiming:
     12
     """
 
-    clock_ghz: float  # Command clock; a double-data-rate bus moves two words in each cycle. [GHz]
+    # Command clock; a double-data-rate bus moves two words in each cycle. [GHz]
+    clock_ghz: float = positive()
     # Data-bus time of one block (tBL, also the least time between column commands of different bank groups,
     # tCCD_S). [cycles]
-    burst: int
-    t_rcd: int  # From a row command to the column command. [cycles]
+    burst: int = count(maximum=MOST_CYCLES)
+    t_rcd: int = _cycles()  # From a row command to the column command. [cycles]
     # cl, cwl: From a column command to the first data, of a read and of a write. [cycles]
-    cl: int
-    cwl: int
-    t_rp: int  # Time to close a row. [cycles]
-    t_ras: int  # Least time a row is open. [cycles]
-    t_rc: int  # Between row commands of one bank, at least ``t_ras + t_rp``. [cycles]
+    cl: int = _cycles()
+    cwl: int = _cycles()
+    t_rp: int = _cycles()  # Time to close a row. [cycles]
+    t_ras: int = _cycles()  # Least time a row is open. [cycles]
+    t_rc: int = _cycles()  # Between row commands of one bank, at least ``t_ras + t_rp``. [cycles]
     # t_rrd_s, t_rrd_l: Between row commands of different bank groups, and of the same. [cycles]
-    t_rrd_s: int
-    t_rrd_l: int
-    t_faw: int  # Time in which a rank takes at most four row commands; 0 if any number. [cycles]
-    t_ccd_l: int  # Between column commands of the same bank group, at least ``burst``. [cycles]
+    t_rrd_s: int = _cycles()
+    t_rrd_l: int = _cycles()
+    t_faw: int = _cycles()  # Time in which a rank takes at most four row commands; 0 if any number. [cycles]
+    t_ccd_l: int = _cycles()  # Between column commands of the same bank group, at least ``burst``. [cycles]
     # t_wtr_s, t_wtr_l: From the end of written data to a read: other bank groups, and the same. [cycles]
-    t_wtr_s: int
-    t_wtr_l: int
+    t_wtr_s: int = _cycles()
+    t_wtr_l: int = _cycles()
     # t_wr, t_rtp: From the end of written data, and from a read command, until the row may be closed.
     # [cycles]
-    t_wr: int
-    t_rtp: int
-    t_rtrs: int  # Gap on the data bus when the rank or the direction changes. [cycles]
+    t_wr: int = _cycles()
+    t_rtp: int = _cycles()
+    t_rtrs: int = _cycles()  # Gap on the data bus when the rank or the direction changes. [cycles]
     # t_refi, t_rfc: Mean time between refreshes of a rank and how long one takes; 0 without refresh. [cycles]
-    t_refi: int
-    t_rfc: int
+    t_refi: int = _cycles()
+    t_rfc: int = _cycles()
 
-    def __post_init__(self) -> None:
-        check_parts(self, "timing.")
-        checks.positive("timing.clock_ghz", self.clock_ghz)
-        checks.count("timing.burst", self.burst, maximum=MOST_CYCLES)
-        for item in fields(self)[2:]:
-            checks.count(f"timing.{item.name}", getattr(self, item.name), minimum=0, maximum=MOST_CYCLES)
+    def _check_relations(self) -> None:
         for name, least, rule in (
             ("t_rc", self.t_ras + self.t_rp, "t_ras + t_rp"),
             ("t_ras", self.t_rcd, "t_rcd"),

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qmodels import checks
 from qmodels.checks import Numeric
-from qmodels.systems.spec.ranges import check_fields, count, nonnegative, probability
+from qmodels.systems.spec.ranges import Declared, count, nonnegative, probability
 
 SPAN = 1 << 24
 """Blocks over which random starts are spread (1 GiB of 64-byte blocks)."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomBlocks:
+class RandomBlocks(Declared, prefix="traffic."):
     """Every access goes to a random bank of a random channel; accesses arrive as a Poisson process.
 
     Parameters
@@ -31,12 +30,9 @@ class RandomBlocks:
     write_fraction: float = probability(0.0)
     row_hit_probability: float = probability(0.0)
 
-    def __post_init__(self) -> None:
-        check_fields(self, "traffic.")
-
 
 @dataclass(frozen=True, kw_only=True)
-class StridedBlocks:
+class StridedBlocks(Declared, prefix="traffic."):
     """One stream of accesses a fixed distance apart, arriving as a Poisson process.
 
     Parameters
@@ -53,12 +49,9 @@ class StridedBlocks:
     stride: int = count(1)
     write_fraction: float = probability(0.0)
 
-    def __post_init__(self) -> None:
-        check_fields(self, "traffic.")
-
 
 @dataclass(frozen=True, kw_only=True)
-class Packets:
+class Packets(Declared, prefix="traffic."):
     """Packets of consecutive blocks at random places; packets arrive as a Poisson process."""
 
     arrival_rate: Numeric = nonnegative(0.05)  # Accesses of the whole system. [blocks/cycle]
@@ -66,25 +59,20 @@ class Packets:
     spacing: int = count(0, minimum=0)  # Time between the accesses of a packet. [cycles]
     write_fraction: float = probability(0.0)  # Share of the packets that are written
 
-    def __post_init__(self) -> None:
-        check_fields(self, "traffic.")
-
 
 @dataclass(frozen=True, kw_only=True)
-class AddressTrace:
+class AddressTrace(Declared, prefix="traffic."):
     """Recorded accesses, in their order and again from the start; they arrive as a Poisson process."""
 
-    blocks: tuple[int, ...]  # Block numbers (byte address over the bytes of a block)
-    writes: tuple[int, ...] = ()  # 1 for a write, 0 for a read; empty if all are reads
+    blocks: tuple[int, ...] = count(minimum=0)  # Block numbers (byte address over the bytes of a block)
+    writes: tuple[int, ...] = count(
+        (), minimum=0, maximum=1
+    )  # 1 for a write, 0 for a read; empty if all are reads
     arrival_rate: Numeric = nonnegative(0.05)  # Accesses of the whole system. [blocks/cycle]
 
-    def __post_init__(self) -> None:
-        check_fields(self, "traffic.")
+    def _check_relations(self) -> None:
         if not self.blocks:
             raise ValueError("traffic.blocks must have at least one access, got ()")
-        checks.count("traffic.blocks", self.blocks, minimum=0)
-        if self.writes:
-            checks.count("traffic.writes", self.writes, minimum=0, maximum=1)
         if len(self.writes) not in (0, len(self.blocks)):
             raise ValueError(
                 f"traffic.writes must have a value for each of {len(self.blocks)} blocks, "

@@ -9,15 +9,14 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.systems.memory.address_map import channel_of, index_in_channel
-from qmodels.systems.spec.nested import check_parts
-from qmodels.systems.spec.ranges import check_fields, count, flag
+from qmodels.systems.spec.ranges import Declared, count, flag
 
 MOST_SETS = 16
 MOST_CHANNELS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class InterleavedRegion:
+class InterleavedRegion(Declared, prefix="region."):
     """A range of addresses that is spread over memory channels.
 
     Enabled, ``step_bytes`` of consecutive addresses lie on one channel, the next on the next one
@@ -42,20 +41,16 @@ class InterleavedRegion:
        VII (regions with channel offset, interleaving step and number of channels; up to 16 channels).
     """
 
-    start_bytes: int
-    size_bytes: int
-    channels: tuple[int, ...]
+    start_bytes: int = count(minimum=0)
+    size_bytes: int = count()
+    channels: tuple[int, ...] = count(minimum=0)
     step_bytes: int = count(128)
     offset: int = 0
     enabled: bool = flag(True)
 
-    def __post_init__(self) -> None:
-        check_fields(self, "region.")
-        checks.count("region.start_bytes", self.start_bytes, minimum=0)
-        checks.count("region.size_bytes", self.size_bytes)
+    def _check_relations(self) -> None:
         if not 1 <= len(self.channels) <= MOST_CHANNELS:
             raise ValueError(f"region.channels must be 1 to {MOST_CHANNELS} nodes, got {len(self.channels)}")
-        checks.count("region.channels", self.channels, minimum=0)
         if len(set(self.channels)) < len(self.channels):
             raise ValueError(f"region.channels must be different nodes, got {self.channels!r}")
         checks.count("region.offset", self.offset, minimum=0, maximum=len(self.channels) - 1)
@@ -73,7 +68,7 @@ class InterleavedRegion:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MemoryMap:
+class MemoryMap(Declared):
     """Up to 16 regions of addresses that do not overlap.
 
     Parameters
@@ -91,8 +86,7 @@ class MemoryMap:
 
     regions: tuple[InterleavedRegion, ...]
 
-    def __post_init__(self) -> None:
-        check_parts(self)
+    def _check_relations(self) -> None:
         if not 1 <= len(self.regions) <= MOST_SETS:
             raise ValueError(f"memory map must have 1 to {MOST_SETS} regions, got {len(self.regions)}")
         ordered = sorted(self.regions, key=lambda region: region.start_bytes)

@@ -12,11 +12,11 @@ from qmodels.systems.composed.system import System
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
 from qmodels.systems.memory.numa_system import numa_system
 from qmodels.systems.spec.metrics import MetricNames
-from qmodels.systems.spec.ranges import check_fields, positive
+from qmodels.systems.spec.ranges import Declared, positive
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumaMachine:
+class NumaMachine(Declared):
     """Cores, memories and DMA channels, and the work they do.
 
     Parameters
@@ -57,8 +57,7 @@ class NumaMachine:
         )
     )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        check_fields(self)
+    def _check_relations(self) -> None:
         lists = {
             "dma.core_channels": self.dma.core_channels,
             "work.core_steps": self.work.core_steps,

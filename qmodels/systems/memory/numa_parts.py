@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from qmodels import checks
 from qmodels.systems.noc.topology import Topology
-from qmodels.systems.spec.ranges import check_fields, choice, count, nonnegative, positive, probability
+from qmodels.systems.spec.ranges import Declared, choice, count, nonnegative, positive, probability
 
 ASSIGNMENTS = ("paired", "enumerated", "any", "custom")
 PLACEMENTS = ("one", "all", "clustered", "per-core")
@@ -14,7 +14,7 @@ QUADRANTS = (0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15)
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumaChip:
+class NumaChip(Declared, prefix="chip."):
     """Cores and memory controllers on a network whose only effect is the length of the way.
 
     An access takes ``hop_cycles`` for each router on its way (half of it there, half back) and
@@ -62,8 +62,7 @@ class NumaChip:
     # router; at least 1. Empty: from the route
     numa_factors: tuple[tuple[float, ...], ...] = ()
 
-    def __post_init__(self) -> None:
-        check_fields(self, "chip.")
+    def _check_relations(self) -> None:
         for name in ("core_nodes", "memory_nodes"):
             nodes = getattr(self, name)
             if not nodes:
@@ -117,7 +116,7 @@ class NumaChip:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DmaEngine:
+class DmaEngine(Declared, prefix="dma."):
     """Channels that copy blocks between a memory and scratchpads, one access after the other.
 
     A channel carries out one command at a time in order of arrival: it is set up, pays for turning to
@@ -149,8 +148,7 @@ class DmaEngine:
     assignment: str = choice("paired", ASSIGNMENTS)
     core_channels: tuple[int, ...] = ()  # Channel of each core for "custom"
 
-    def __post_init__(self) -> None:
-        check_fields(self, "dma.")
+    def _check_relations(self) -> None:
         if (self.assignment == "custom") != bool(self.core_channels):
             raise ValueError(
                 f"dma.core_channels must be given for a custom assignment and no other, "
@@ -171,7 +169,7 @@ class DmaEngine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BlockWork:
+class BlockWork(Declared, prefix="work."):
     """Work that every core does block by block: fetch one, compute, write the result.
 
     With double buffering the next block is fetched and the last result written while the core computes;
@@ -185,7 +183,7 @@ class BlockWork:
 
     steps: int = count(256)  # Blocks of each core
     # Blocks of each core where they differ; 0 for an idle core. Empty: `steps` each
-    core_steps: tuple[int, ...] = ()
+    core_steps: tuple[int, ...] = count((), minimum=0)
     # Mean time to compute a block, without the loads below. [cycles]
     compute_cycles: float = nonnegative(40_000.0)
     compute_scv: float = nonnegative(0.0)  # Squared coefficient of variation of that time (gamma law)
@@ -205,12 +203,9 @@ class BlockWork:
     placement: str = choice("clustered", PLACEMENTS)
     memories: tuple[tuple[int, ...], ...] = ()  # Memories that each core goes round, for "per-core"
 
-    def __post_init__(self) -> None:
-        check_fields(self, "work.")
-        if self.core_steps:
-            checks.count("work.core_steps", self.core_steps, minimum=0)
-            if not any(self.core_steps):
-                raise ValueError(f"work.core_steps must have a core with work, got {self.core_steps!r}")
+    def _check_relations(self) -> None:
+        if self.core_steps and not any(self.core_steps):
+            raise ValueError(f"work.core_steps must have a core with work, got {self.core_steps!r}")
         if (self.placement == "per-core") != bool(self.memories):
             raise ValueError(
                 f"work.memories must be given for a per-core placement and no other, got {self.memories!r}"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from qmodels import checks
-from qmodels.systems.spec.ranges import check_fields, choice, count
+from qmodels.systems.spec.ranges import Declared, choice, count
 
 KINDS = ("spidergon", "ring", "mesh", "torus", "crossbar", "bus", "custom")
 ROLES = ("initiator", "memory", "both")
@@ -30,7 +30,7 @@ def grid_nodes(shape: tuple[int, ...]) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class Layout(Declared, prefix="topology."):
     """The fields of a `qmodels.systems.noc.topology.Topology`, which adds the routes through it."""
 
     kind: str = choice("spidergon", KINDS)
@@ -43,8 +43,7 @@ class Layout:
     edge_widths: tuple[int, ...] = ()
     roles: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        check_fields(self, "topology.")
+    def _check_relations(self) -> None:
         if self.kind == "spidergon" and (self.nodes < 4 or self.nodes % 2):
             raise ValueError(f"topology.nodes of a spidergon must be even and >= 4, got {self.nodes!r}")
         self._check_grid()

@@ -14,7 +14,7 @@ from qmodels.checks import FloatArray, IntArray
 from qmodels.guarded import guarded
 from qmodels.systems.laws.fields import numbers
 from qmodels.systems.memory.memory_map import InterleavedRegion, MemoryMap
-from qmodels.systems.spec.ranges import check_fields, choice, count, flag, nonnegative, probability
+from qmodels.systems.spec.ranges import Declared, choice, count, flag, nonnegative, probability
 from qmodels.systems.spec.text.reading import Place
 
 ADDRESSES = ("sequential", "random")
@@ -23,7 +23,7 @@ LAWS = ("fixed", "exponential")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interleaved:
+class Interleaved(Declared, prefix="traffic."):
     """Initiators that send packets to consecutive or random addresses of a region.
 
     Examples
@@ -50,8 +50,7 @@ class Interleaved:
     def __from_toml__(cls, value: Any, place: Place) -> Any:
         return value if "memory" in value else place.made(value, interleaved)
 
-    def __post_init__(self) -> None:
-        check_fields(self, "traffic.")
+    def _check_relations(self) -> None:
         _nodes("traffic.initiators", self.initiators)
         checks.count("traffic.region", self.region, minimum=0, maximum=len(self.memory.regions) - 1)
         run = self.memory.regions[self.region].run_bytes
@@ -84,7 +83,7 @@ class Interleaved:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Transactions:
+class Transactions(Declared, prefix="traffic."):
     """Initiators that send a request to a channel and wait for the response: a closed loop.
 
     An initiator thinks, sends a request, and begins the next when the response to it is in; it does
@@ -122,8 +121,7 @@ class Transactions:
     # answered when it is served
     cut_through: bool = flag(False)
 
-    def __post_init__(self) -> None:
-        check_fields(self, "traffic.")
+    def _check_relations(self) -> None:
         _nodes("traffic.initiators", self.initiators)
         _nodes("traffic.channels", self.channels)
         both = sorted(set(self.initiators) & set(self.channels))

@@ -16,18 +16,18 @@ from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.guarded import guarded
 from qmodels.systems.noc.layout import MOST_NODES, grid_nodes
-from qmodels.systems.spec.ranges import check_fields, flag, probability
+from qmodels.systems.spec.ranges import Declared, choice, count, flag, probability
 from qmodels.systems.spec.text.reading import Place
 
 PATTERNS = ("uniform", "transpose", "bit-complement", "tornado", "neighbour", "hotspot")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pattern:
+class Pattern(Declared, prefix="traffic."):
     """A synthetic pattern; made by `uniform`, `transpose` and so on."""
 
-    pattern: str  # See the functions of the same names
-    nodes: int  # Number of nodes
+    pattern: str = choice(allowed=PATTERNS)  # See the functions of the same names
+    nodes: int = count(minimum=2)  # Number of nodes
     # Whether nodes also send to themselves where the pattern says so; otherwise uniform packets go to others
     # only, and nodes that a permutation leaves in place are silent
     self_traffic: bool = flag(False)
@@ -35,11 +35,7 @@ class Pattern:
     spots: tuple[int, ...] = ()  # Hot nodes
     fraction: float = probability(0.0)  # Part of the packets that goes to the hot nodes, evenly
 
-    def __post_init__(self) -> None:
-        check_fields(self, "traffic.")
-        checks.choice("traffic.pattern", self.pattern, PATTERNS)
-        checks.one_number("traffic.nodes", self.nodes)
-        checks.count("traffic.nodes", self.nodes, minimum=2)
+    def _check_relations(self) -> None:
         if self.pattern == "transpose" and isqrt(self.nodes) ** 2 != self.nodes:
             raise ValueError(f"traffic.nodes of a transpose must be a square, got {self.nodes!r}")
         if self.pattern in ("tornado", "neighbour") and prod(self.shape) != self.nodes:
@@ -76,13 +72,12 @@ class Pattern:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Permutation:
+class Permutation(Declared, prefix="traffic."):
     """Each node sends to one other; made by `permutation`."""
 
     targets: tuple[int, ...]  # The node that each sends to; its own number for a silent one
 
-    def __post_init__(self) -> None:
-        check_fields(self, "traffic.")
+    def _check_relations(self) -> None:
         checks.count("traffic.targets", self.targets, minimum=0, maximum=len(self.targets) - 1)
         if len(set(self.targets)) < len(self.targets):
             raise ValueError(f"traffic.targets must be a permutation, got {self.targets!r}")
@@ -94,7 +89,7 @@ class Permutation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RateMatrix:
+class RateMatrix(Declared, prefix="traffic."):
     """Packets between all pairs of nodes; made by `rate_matrix` or `task_graph`."""
 
     # Packets per cycle from each node (row) to each. These are the rates of a `Noc` without an
@@ -106,8 +101,7 @@ class RateMatrix:
         rates = value.get("rates") if isinstance(value, dict) else None
         return rate_matrix(place.folder / rates) if isinstance(rates, str) else value
 
-    def __post_init__(self) -> None:
-        check_fields(self, "traffic.")
+    def _check_relations(self) -> None:
         n = len(self.rates)
         for row in self.rates:
             if len(row) != n:

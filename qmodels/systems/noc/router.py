@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from qmodels import checks
-from qmodels.systems.spec.ranges import check_fields, choice, count, flag, positive
+from qmodels.systems.spec.ranges import Declared, choice, count, flag, positive
 
 ARBITRATIONS = ("round_robin", "fcfs", "priority", "weighted")
 PRIORITIES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Router:
+class Router(Declared, prefix="router."):
     """Input-queued wormhole router with virtual channels and credits.
 
     A packet holds a virtual channel of the next buffer from its head to its tail, and the switch for
@@ -64,8 +64,7 @@ class Router:
     arbitration: str = choice("round_robin", ARBITRATIONS)
     hold_switch_for_packet: bool = flag(True)
 
-    def __post_init__(self) -> None:
-        check_fields(self, "router.")
+    def _check_relations(self) -> None:
         credit, pipeline = np.asarray(self.credit_cycles), np.asarray(self.pipeline_cycles)
         if np.any(credit <= pipeline):
             raise ValueError(
@@ -75,7 +74,7 @@ class Router:
 
 
 @dataclass(frozen=True, kw_only=True)
-class QosRule:
+class QosRule(Declared, prefix="qos."):
     """Service that certain packets get.
 
     Parameters
@@ -96,12 +95,9 @@ class QosRule:
     weight: float = positive(1.0)
     circuit: bool = flag(False)
 
-    def __post_init__(self) -> None:
-        check_fields(self, "qos.")
-
 
 @dataclass(frozen=True, kw_only=True)
-class PacketClass:
+class PacketClass(Declared, prefix="packet."):
     """One kind of packet in a mix.
 
     Parameters
@@ -120,6 +116,3 @@ class PacketClass:
     flits: int = count(0, minimum=0)
     share: float = positive(1.0)
     priority: int = count(0, minimum=0, maximum=PRIORITIES - 1)
-
-    def __post_init__(self) -> None:
-        check_fields(self, "packet.")

@@ -23,7 +23,7 @@ from qmodels.systems.noc.routing import ROUTINGS, TIES, find_routes
 from qmodels.systems.noc.topology import Topology, afford_routes
 from qmodels.systems.spec.fields import field_names
 from qmodels.systems.spec.metrics import MetricNames
-from qmodels.systems.spec.ranges import check_fields, choice, positive
+from qmodels.systems.spec.ranges import Declared, choice, positive
 from qmodels.systems.spec.text.reading import Place
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
 
@@ -32,7 +32,7 @@ USUAL_RATE = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
-class Noc:
+class Noc(Declared):
     """Routers, links and the packets they carry.
 
     Parameters
@@ -142,7 +142,7 @@ class Noc:
         object.__setattr__(self, "process", injection_process(self.process))
         if self.traffic is None and isinstance(self.topology, Topology):
             object.__setattr__(self, "traffic", uniform(nodes=self.topology.nodes))
-        check_fields(self)
+        super().__post_init__()
         self._check_rate()
         for name, least in (
             ("link_width", 1), ("header_bytes", 0), ("packet_bytes", 0), ("flits_per_packet", 0)

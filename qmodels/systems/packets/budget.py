@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from qmodels.checks import Numeric
-from qmodels.systems.spec.ranges import check_fields, nonnegative
+from qmodels.systems.spec.ranges import Declared, nonnegative
 
 
 @dataclass(frozen=True, kw_only=True)
-class Energy:
+class Energy(Declared, prefix="energy."):
     """Energy per event and background power; replace what you know better.
 
     Prices only: the model and the simulator each count the events, and add them up, for themselves.
@@ -49,12 +49,9 @@ class Energy:
     router_mw: Numeric = nonnegative(15.0)
     router_mw_per_byte: Numeric = nonnegative(1.9)
 
-    def __post_init__(self) -> None:
-        check_fields(self, "energy.")
-
 
 @dataclass(frozen=True, kw_only=True)
-class Cost:
+class Cost(Declared, prefix="cost."):
     """Silicon area equivalent of each part; replace what you know better.
 
     All figures are our assumptions, of the magnitude of a 28 nm process.
@@ -82,6 +79,3 @@ class Cost:
     slice_per_kib: Numeric = nonnegative(0.003)
     pointer_per_mib: Numeric = nonnegative(0.05)
     trial: Numeric = nonnegative(0.02)
-
-    def __post_init__(self) -> None:
-        check_fields(self, "cost.")

@@ -13,8 +13,7 @@ from qmodels.checks import Numeric
 from qmodels.systems.memory.address_map import bank_of, index_in_bank, scatter
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
 from qmodels.systems.spec.metrics import MetricNames
-from qmodels.systems.spec.nested import check_parts
-from qmodels.systems.spec.ranges import at_least, check_fields, choice, count, nonnegative, positive
+from qmodels.systems.spec.ranges import Declared, at_least, choice, count, nonnegative, positive
 
 POLICIES = ("lists", "bank-lists", "bitmap", "lifo")
 """How free blocks are kept: FIFO lists with trials (the paper's), one list a bank, a bitmap, a stack."""
@@ -27,7 +26,7 @@ ADMISSIONS = ("packet", "segment", "lossy")
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataMemory:
+class DataMemory(Declared, prefix="data."):
     r"""Banked DRAM that holds the segments.
 
     References
@@ -59,8 +58,7 @@ class DataMemory:
     # "random" puts block *b* on bank ``scatter(b) mod banks`` instead
     mapping: str = choice("interleaved", MAPPINGS)
 
-    def __post_init__(self) -> None:
-        check_fields(self, "data.")
+    def _check_relations(self) -> None:
         if not isinstance(self.page_control, bool | np.bool_):
             raise ValueError(f"data.page_control must be true or false, got {self.page_control!r}")
 
@@ -90,7 +88,7 @@ def padded_pitch(pitch: int, banks: int) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Allocation:
+class Allocation(Declared, prefix="allocation."):
     """How free blocks are kept and chosen.
 
     With the policy "lists" ([1]_ sec. 5) packets of more than ``small_packet_segments`` segments
@@ -131,12 +129,9 @@ class Allocation:
     # [blocks]
     mean_run_length: Numeric = at_least(1.0, 1.0)
 
-    def __post_init__(self) -> None:
-        check_fields(self, "allocation.")
-
 
 @dataclass(frozen=True, kw_only=True)
-class PointerMemory:
+class PointerMemory(Declared, prefix="pointer."):
     """SRAM that holds queues and links, accessed in parallel with the data memory.
 
     References
@@ -156,12 +151,9 @@ class PointerMemory:
     # rounding; the unit is not stated. [paper's unit]
     energy_per_cycle: Numeric = nonnegative(42.125)
 
-    def __post_init__(self) -> None:
-        check_fields(self, "pointer.")
-
 
 @dataclass(frozen=True, kw_only=True)
-class DataQueueing:
+class DataQueueing(Declared):
     """A data-queueing module and its traffic.
 
     A metric about something that does not happen (no small packets, no worst cases) is 0; cycles are those
@@ -215,8 +207,7 @@ class DataQueueing:
         ),
     )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        check_parts(self)
+    def _check_relations(self) -> None:
         if self.allocation.policy != "lists":
             return
         size, room = np.broadcast_arrays(self.allocation.vms1_size, self.data.segments)

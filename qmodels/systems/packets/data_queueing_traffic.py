@@ -9,7 +9,7 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray, Numeric
 from qmodels.systems.laws.times import Law
-from qmodels.systems.spec.ranges import check_fields, choice, count, nonnegative, positive, probability
+from qmodels.systems.spec.ranges import Declared, choice, count, nonnegative, positive, probability
 from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded, gaps_of, take_recorded_sizes
 from qmodels.systems.traffic.popularity import Zipf
 from qmodels.systems.traffic.sizes import SizeLaw, imix, segment_count
@@ -19,7 +19,7 @@ SERVICES = ("round-robin", "priority", "arrival-order")
 
 
 @dataclass(frozen=True, kw_only=True)
-class SelfSimilar:
+class SelfSimilar(Declared, prefix="arrivals."):
     r"""Sessions that start at random and send a heavy-tailed number of packets at a steady pace.
 
     Notes
@@ -42,8 +42,7 @@ class SelfSimilar:
     shape: float  # Exponent :math:`\alpha` of the Pareto number of packets in a session, above 1 and below 2
     sessions: float = positive(16.0)  # Mean number of sessions under way: the more, the smoother
 
-    def __post_init__(self) -> None:
-        check_fields(self, "arrivals.")
+    def _check_relations(self) -> None:
         checks.one_number("arrivals.shape", self.shape)
         shape = checks.finite("arrivals.shape", self.shape)
         if not 1 < shape < 2:
@@ -70,7 +69,7 @@ class SelfSimilar:
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueueTraffic:
+class QueueTraffic(Declared, prefix="traffic."):
     """Packets offered to a data-queueing module and the ports that write and read them.
 
     Time is counted in drain slots: all output ports together read one segment a slot while they
@@ -110,8 +109,7 @@ class QueueTraffic:
     # [1]_ sec. 3)
     moved_fraction: float = probability(0.0)
 
-    def __post_init__(self) -> None:
-        check_fields(self, "traffic.")
+    def _check_relations(self) -> None:
         take_recorded_sizes(self, "traffic.")
 
     def segment_law(self, segment_bytes: int) -> tuple[IntArray, FloatArray]:

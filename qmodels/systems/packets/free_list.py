@@ -8,15 +8,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import Numeric
-from qmodels.systems.spec.ranges import (
-    at_least,
-    check_fields,
-    choice,
-    count,
-    nonnegative,
-    positive,
-    probability,
-)
+from qmodels.systems.spec.ranges import Declared, at_least, choice, count, nonnegative, positive, probability
 
 RETURN_ORDERS = ("together", "as-read", "random")
 """How a packet's blocks return to the free list: in one piece and in their order, one by one as each has been
@@ -43,7 +35,7 @@ def allocation_accesses(rejected: Any) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FreeList:
+class FreeList(Declared, prefix="free_list."):
     """Lists of free blocks, taken at the head, returned at the tail.
 
     A stored segment takes the head block. If the block's bank still has an unfinished access
@@ -113,9 +105,6 @@ class FreeList:
     enqueue_packet_accesses: Numeric = nonnegative(2)
     dequeue_packet_accesses: Numeric = nonnegative(3)
     clock_ghz: Numeric = positive(1.0)
-
-    def __post_init__(self) -> None:
-        check_fields(self, "free_list.")
 
     @property
     def vms1_segments(self) -> Any:

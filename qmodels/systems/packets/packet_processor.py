@@ -18,12 +18,12 @@ from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.packets.processor_noc import ProcessorNoc
 from qmodels.systems.packets.processor_system import processor_system
 from qmodels.systems.spec.metrics import MetricNames
-from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.ranges import Declared
 from qmodels.systems.traffic.workload import Workload
 
 
 @dataclass(frozen=True, kw_only=True)
-class PacketProcessor:
+class PacketProcessor(Declared):
     """A store-and-forward packet processor.
 
     A packet arrives whole at a random packet engine, which does its table lookups one after
@@ -87,8 +87,7 @@ class PacketProcessor:
         ),
     )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        check_parts(self)
+    def _check_relations(self) -> None:
         most = int(np.max(self.channels))
         name = "dram.geometry.channels" if isinstance(self.dram, DramSystem) else "dram.channels"
         if self.noc.initiators + most > self.noc.topology.nodes:

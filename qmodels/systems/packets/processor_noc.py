@@ -15,11 +15,11 @@ from qmodels.systems.noc.patterns import RateMatrix
 from qmodels.systems.noc.router import PacketClass, Router
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topology import Topology
-from qmodels.systems.spec.ranges import check_fields, count, positive
+from qmodels.systems.spec.ranges import Declared, count, positive
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProcessorNoc:
+class ProcessorNoc(Declared, prefix="noc."):
     """Two networks of one topology: requests to the channels, responses to the initiators.
 
     Each is a wormhole network, see `qmodels.systems.noc.spec.Noc`: packets wait in the queue of their
@@ -61,8 +61,7 @@ class ProcessorNoc:
     payload_bytes: Numeric = count(128)
     clock_ghz: Numeric = positive(1.0)
 
-    def __post_init__(self) -> None:
-        check_fields(self, "noc.")
+    def _check_relations(self) -> None:
         checks.count("noc.initiators", self.initiators, maximum=self.topology.nodes - 1)
         if self.topology.edge_widths:
             raise ValueError(

@@ -12,7 +12,7 @@ from qmodels.systems.noc.router import Router
 from qmodels.systems.noc.topology import Topology
 from qmodels.systems.programs.message_steps import PAIRED, PRIORITIES, Step, read_steps
 from qmodels.systems.spec.metrics import MetricNames
-from qmodels.systems.spec.ranges import check_fields, count, nonnegative, positive, probability
+from qmodels.systems.spec.ranges import Declared, count, nonnegative, positive, probability
 
 MOST_CYCLES = 1e12
 """Of a cost: with more the sums of a program have no digits left for its other times."""
@@ -21,7 +21,7 @@ PROCESS_TIMES = ("finish_time", "computing_time", "software_time", "network_time
 
 
 @dataclass(frozen=True, kw_only=True)
-class MessageCosts:
+class MessageCosts(Declared, prefix="costs."):
     """What the library adds to a message.
 
     A process that sends spends ``send_cycles``, then copies header and payload word by word to the
@@ -53,9 +53,6 @@ class MessageCosts:
     # From the arrival of a packet until the response leaves the memory. [cycles]
     response_cycles: float = nonnegative(1.0, maximum=MOST_CYCLES)
 
-    def __post_init__(self) -> None:
-        check_fields(self, "costs.")
-
     def message_words(self, words: int) -> int:
         """Return the words of a message with its header."""
         return -(-self.header_bytes // self.word_bytes) + words
@@ -78,7 +75,7 @@ class MessageCosts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MessageProgram:
+class MessageProgram(Declared):
     """Processes that compute and pass messages, one on each of some nodes of a network.
 
     Parameters
@@ -140,8 +137,7 @@ class MessageProgram:
         both=("execution_time", "message_latency", *PROCESS_TIMES)
     )
 
-    def __post_init__(self) -> None:
-        check_fields(self)
+    def _check_relations(self) -> None:
         nodes, count = self.topology.nodes, len(self.processes)
         if not 1 <= count <= nodes:
             raise ValueError(

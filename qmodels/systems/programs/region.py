@@ -10,24 +10,21 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.systems.spec.ranges import check_fields, count, positive
+from qmodels.systems.spec.ranges import Declared, count, positive
 
 BoolArray = npt.NDArray[np.bool_]
 MOST_BLOCKS = 20_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cube:
+class Cube(Declared, prefix="body."):
     """A cube in the middle of the image."""
 
     side: float = positive(15.0)  # Edge. [superblocks]
 
-    def __post_init__(self) -> None:
-        check_fields(self, "body.")
-
 
 @dataclass(frozen=True, kw_only=True)
-class Uneven:
+class Uneven(Declared, prefix="body."):
     """A lump whose radius changes with the direction.
 
     Notes
@@ -45,8 +42,7 @@ class Uneven:
     waves: float = positive(4.0)
     form: int = count(0, minimum=0)  # Number of the form: which waves run over the surface
 
-    def __post_init__(self) -> None:
-        check_fields(self, "body.")
+    def _check_relations(self) -> None:
         if not checks.probability("body.roughness", self.roughness) < 1:
             raise ValueError(f"body.roughness must be at least 0 and below 1, got {self.roughness!r}")
         if len(self.shift) != 3:
@@ -70,20 +66,18 @@ class Drawn:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Growth:
+class Growth(Declared, prefix="tasks."):
     """Seeded region growing: a task for every superblock the region reaches."""
 
-    grid: tuple[int, int, int] = (21, 21, 21)  # Superblocks of the image along x, y and z
+    grid: tuple[int, int, int] = count((21, 21, 21))  # Superblocks of the image along x, y and z
     block_side: int = count(4)  # Blocks along an edge of a superblock
     # What the region fills. It grows from the block of the body nearest to the middle of the body (of all its
     # blocks), from superblock to superblock over faces where blocks of both sides belong to the body
     body: Cube | Uneven | Drawn = Cube()
 
-    def __post_init__(self) -> None:
-        check_fields(self, "tasks.")
+    def _check_relations(self) -> None:
         if len(self.grid) != 3:
             raise ValueError(f"tasks.grid must be three whole numbers, got {self.grid!r}")
-        checks.count("tasks.grid", self.grid)
         blocks = math.prod(self.grid) * self.block_side**3
         if blocks > MOST_BLOCKS:
             raise ValueError(f"tasks.grid must hold at most {MOST_BLOCKS} blocks, got {blocks}")

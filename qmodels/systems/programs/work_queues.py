@@ -12,8 +12,7 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.systems.programs.region import Growth, grow
 from qmodels.systems.spec.metrics import MetricNames
-from qmodels.systems.spec.nested import check_parts
-from qmodels.systems.spec.ranges import check_fields, choice, count, nonnegative, positive, probability
+from qmodels.systems.spec.ranges import Declared, at_least, choice, count, nonnegative, positive, probability
 
 IntArray = npt.NDArray[np.int64]
 
@@ -26,41 +25,39 @@ MOST = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bag:
+class Bag(Declared, prefix="tasks."):
     """Tasks that are all there at the beginning, of one block each."""
 
-    tasks: tuple[int, ...] = (400, 200, 200, 200)  # Number whose data is in each cluster's memory
+    tasks: tuple[int, ...] = count(
+        (400, 200, 200, 200), minimum=0
+    )  # Number whose data is in each cluster's memory
 
-    def __post_init__(self) -> None:
-        check_parts(self, "tasks.")
-        checks.count("tasks.tasks", self.tasks, minimum=0)
+    def _check_relations(self) -> None:
         if not sum(self.tasks):
             raise ValueError(f"tasks.tasks must have at least one task, got {self.tasks!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clusters:
+class Clusters(Declared, prefix="machine."):
     """Cores in clusters, each with a memory of its own nearby."""
 
     # clusters, cores: Number of clusters, and cores in each
     clusters: int = count(4, maximum=MOST)
     cores: int = count(4, maximum=MOST)
     # Cost of an access from each cluster (row) to the memory of each (column), of that of a local one
-    numa_factors: tuple[tuple[float, ...], ...] = FOUR_CLUSTERS
+    numa_factors: tuple[tuple[float, ...], ...] = at_least(FOUR_CLUSTERS, 1.0)
 
-    def __post_init__(self) -> None:
-        check_fields(self, "machine.")
+    def _check_relations(self) -> None:
         shape = (len(self.numa_factors), *sorted({len(row) for row in self.numa_factors}))
         if shape != (self.clusters, self.clusters):
             raise ValueError(
                 f"machine.numa_factors must be {self.clusters} rows of {self.clusters}, "
                 f"got {self.numa_factors!r}"
             )
-        checks.at_least("machine.numa_factors", self.numa_factors, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaskCosts:
+class TaskCosts(Declared, prefix="costs."):
     """What a task and a visit to a queue take on an idle machine."""
 
     # block_cycles, task_cycles: Computing on each block, and on each task in addition. [cycles]
@@ -77,14 +74,13 @@ class TaskCosts:
     queue_cycles: float = nonnegative(200.0)
     local_cycles: float = nonnegative(40.0)  # An access to a core's own unlocked queue. [cycles]
 
-    def __post_init__(self) -> None:
-        check_fields(self, "costs.")
+    def _check_relations(self) -> None:
         if not self.block_cycles + self.task_cycles:
             raise ValueError(f"costs.block_cycles must be > 0 without task_cycles, got {self.block_cycles!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunQueues:
+class RunQueues(Declared, prefix="queues."):
     """Where tasks wait."""
 
     # ``"central"``: one queue for all; ``"distributed"``: one for every core; ``"hierarchical"``: one for
@@ -98,12 +94,9 @@ class RunQueues:
     # Tasks that a cluster's queue must hold before a core keeps new tasks of its cluster in its own queue
     minimum_length: int = count(10, minimum=0)
 
-    def __post_init__(self) -> None:
-        check_fields(self, "queues.")
-
 
 @dataclass(frozen=True, kw_only=True)
-class Stealing:
+class Stealing(Declared, prefix="stealing."):
     """Who takes tasks from the queues of others, from whom, and how many."""
 
     # ``"none"``; ``"shepherd"``: the first core at each queue, for all of them; ``"every"`` core. A thief
@@ -120,14 +113,13 @@ class Stealing:
     cycles: float = nonnegative(500.0)
     item_cycles: float = nonnegative(20.0)
 
-    def __post_init__(self) -> None:
-        check_fields(self, "stealing.")
+    def _check_relations(self) -> None:
         if not checks.probability("stealing.share", self.share) > 0:
             raise ValueError(f"stealing.share must be above 0 and at most 1, got {self.share!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkQueues:
+class WorkQueues(Declared):
     """A parallel program that takes its tasks from run queues.
 
     Parameters
@@ -175,8 +167,7 @@ class WorkQueues:
         )
     )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        check_fields(self)
+    def _check_relations(self) -> None:
         if isinstance(self.tasks, Bag) and len(self.tasks.tasks) != self.machine.clusters:
             raise ValueError(
                 f"tasks.tasks must be {self.machine.clusters} numbers, one per cluster, "

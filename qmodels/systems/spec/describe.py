@@ -9,7 +9,8 @@ import types
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
-from itertools import chain
+from functools import partial
+from itertools import chain, product
 from textwrap import dedent, wrap
 from typing import Any, get_args, get_origin
 
@@ -269,16 +270,21 @@ def allowed(cls: type[Any], spec: Any, name: str) -> str:
     given = [one for one in alternatives(held(cls)[name]) if one is not types.NoneType]
     hint = given[0] if len(given) == 1 else None
     probes = PROBES[3:] if hint is str else PROBES[:3] if hint in (int, float, Any) else ()
+    declared = cls.__dataclass_fields__[name].metadata.get("check")
+
+    def made(probe: Any) -> Any:
+        if spec is not None:
+            return replace(spec, **{name: probe})
+        others = {one: _sample(held(cls)[one], k) for k, one in enumerate(needed(cls), 2)}
+        return cls(**others | {name: probe})
+
+    tries = [made] if declared is None else [partial(declared, name), made]
     rules: list[str] = []
-    for probe in probes:
+    for probe, attempt in product(probes, tries):
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             try:
-                if spec is None:
-                    others = {one: _sample(held(cls)[one], k) for k, one in enumerate(needed(cls), 2)}
-                    cls(**others | {name: probe})
-                else:
-                    replace(spec, **{name: probe})
+                attempt(probe)
             except Exception as error:
                 rule = re.search(rf"\b{name}\b.* must be (.*?), got ", str(error))
                 if rule and not any(rule[1] in known for known in rules):

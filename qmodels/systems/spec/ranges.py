@@ -2,12 +2,9 @@
 
 >>> from dataclasses import dataclass
 >>> @dataclass(frozen=True, kw_only=True)
-... class Memory:
+... class Memory(Declared, prefix="memory."):
 ...     channels: int = count(4, maximum=64)
 ...     mapping: str = choice("row", ("row", "random"))
-...
-...     def __post_init__(self) -> None:
-...         check_fields(self, "memory.")
 >>> Memory(channels=0)
 Traceback (most recent call last):
     ...
@@ -17,7 +14,7 @@ ValueError: memory.channels must be a whole number from 1 to 64, got 0.0
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import field, fields
+from dataclasses import MISSING, field, fields
 from functools import partial
 from typing import Any, TypeVar
 
@@ -30,17 +27,17 @@ from qmodels.systems.spec.nested import check_parts
 T = TypeVar("T")
 
 
-def count(default: T, *, minimum: int = 1, maximum: int = checks.LARGEST_COUNT) -> T:
-    """Return a field of whole numbers in [minimum, maximum]."""
+def count(default: Any = MISSING, *, minimum: int = 1, maximum: int = checks.LARGEST_COUNT) -> Any:
+    """Return a field of whole numbers in [minimum, maximum]; here as below it is required without default."""
     return _declared(default, partial(checks.count, minimum=minimum, maximum=maximum))
 
 
-def positive(default: T) -> T:
+def positive(default: Any = MISSING) -> Any:
     """Return a field of finite numbers > 0; what is below 1e-100 counts as 0 and is refused."""
     return _declared(default, _positive)
 
 
-def nonnegative(default: T, *, maximum: float = checks.LARGEST) -> T:
+def nonnegative(default: Any = MISSING, *, maximum: float = checks.LARGEST) -> Any:
     """Return a field of finite numbers >= 0 up to a largest; what is below 1e-100 is kept as 0."""
     return _declared(default, partial(_nonnegative, maximum=maximum), kept=_without_dust)
 
@@ -55,7 +52,7 @@ def probability(default: T) -> T:
     return _declared(default, checks.probability)
 
 
-def choice(default: str, allowed: Iterable[str]) -> str:
+def choice(default: Any = MISSING, allowed: Iterable[str] = ()) -> Any:
     """Return a field of one of the allowed words."""
     return _declared(default, partial(checks.choice, allowed=allowed))
 
@@ -65,19 +62,29 @@ def flag(default: bool) -> bool:
     return _declared(default, _flag)
 
 
-def check_fields(spec: Any, prefix: str = "") -> None:
-    """Require every field to hold what its annotation and its range allow.
-
-    Called first in ``__post_init__``: annotations (`check_parts`), then ranges in the order of the fields.
+class Declared:
+    """A spec that checks its fields when it is made: annotations, then ranges, then what relates them.
 
     ``prefix``: what the names of the fields start with in messages, such as ``"workload."``.
     """
-    check_parts(spec, prefix)
-    for name, check, kept in _ranges(type(spec)):
-        value = getattr(spec, name)
-        check(prefix + name, value)
-        if kept is not None:
-            object.__setattr__(spec, name, kept(value))
+
+    _prefix = ""
+
+    def __init_subclass__(cls, prefix: str = "", **named: Any) -> None:
+        super().__init_subclass__(**named)
+        cls._prefix = prefix or cls._prefix
+
+    def __post_init__(self) -> None:
+        check_parts(self, self._prefix)
+        for name, check, kept in _ranges(type(self)):
+            value = getattr(self, name)
+            check(self._prefix + name, value)
+            if kept is not None:
+                object.__setattr__(self, name, kept(value))
+        self._check_relations()
+
+    def _check_relations(self) -> None:
+        """Require what the fields demand of one another."""
 
 
 def _declared(

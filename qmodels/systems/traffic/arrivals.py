@@ -16,7 +16,7 @@ from qmodels.checks import FloatArray, Numeric
 from qmodels.systems.laws.kinds import is_exponential
 from qmodels.systems.laws.phases import HyperExponential
 from qmodels.systems.laws.times import Law
-from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.ranges import Declared
 from qmodels.systems.traffic.sizes import SizeLaw, imix
 from qmodels.systems.traffic.trace import Trace
 
@@ -52,7 +52,7 @@ def interrupted_phases(on_packets: Numeric, peak: Numeric) -> tuple[Numeric, Num
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnOff:
+class OnOff(Declared, prefix="arrivals."):
     r"""Bursts: Poisson arrivals while a two-state Markov chain is ON, none while it is OFF.
 
     Parameters
@@ -93,8 +93,7 @@ class OnOff:
     on_packets: Numeric
     peak_to_mean: Numeric
 
-    def __post_init__(self) -> None:
-        check_parts(self, "arrivals.")
+    def _check_relations(self) -> None:
         checks.at_least("arrivals.on_packets", checks.finite("arrivals.on_packets", self.on_packets), 1)
         peak = checks.finite("arrivals.peak_to_mean", self.peak_to_mean)
         if np.any(peak <= 1):
@@ -121,7 +120,7 @@ class OnOff:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recorded:
+class Recorded(Declared, prefix="arrivals."):
     """Packets as a trace has them, sizes included; only the unit of time is the user's.
 
     Parameters
@@ -131,9 +130,6 @@ class Recorded:
     """
 
     trace: Trace
-
-    def __post_init__(self) -> None:
-        check_parts(self, "arrivals.")
 
     @property
     def scv(self) -> float:

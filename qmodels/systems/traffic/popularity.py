@@ -11,8 +11,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
-from qmodels.systems.spec.nested import check_parts
-from qmodels.systems.spec.ranges import check_fields, nonnegative
+from qmodels.systems.spec.ranges import Declared, count, nonnegative
 
 MOST_ENTRIES = 10_000_000
 """Most entries of a law that is held as an array."""
@@ -22,7 +21,7 @@ BINS_PER_E_FOLD = 128
 
 
 @dataclass(frozen=True, kw_only=True)
-class Zipf:
+class Zipf(Declared, prefix="popularity."):
     r"""Zipf-like popularity: rank :math:`i = 1, 2, \ldots` is wanted as :math:`(i+s)^{-\alpha}`.
 
     With a shift this is the Zipf-Mandelbrot law.
@@ -47,14 +46,9 @@ class Zipf:
     array([0.5455, 0.2727, 0.1818])
     """
 
-    entries: int
-    exponent: float
+    entries: int = count(maximum=MOST_RANKS)
+    exponent: float = nonnegative()
     shift: float = nonnegative(0.0)
-
-    def __post_init__(self) -> None:
-        check_fields(self, "popularity.")
-        checks.count("popularity.entries", self.entries, maximum=MOST_RANKS)
-        checks.nonnegative("popularity.exponent", self.exponent)
 
     def probabilities(self) -> FloatArray:
         """Return the probability of each entry, most popular first (computed once, read-only)."""
@@ -92,7 +86,7 @@ class Zipf:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeometricPopularity:
+class GeometricPopularity(Declared, prefix="popularity."):
     r"""Geometric popularity: each rank is wanted ``ratio`` times as often as the one before it.
 
     Examples
@@ -101,12 +95,10 @@ class GeometricPopularity:
     array([0.5714, 0.2857, 0.1429])
     """
 
-    entries: int  # Entries of the table, at most 10 million
+    entries: int = count(maximum=MOST_ENTRIES)  # Entries of the table, at most 10 million
     ratio: float  # In (0, 1]; 1 makes all entries equally popular
 
-    def __post_init__(self) -> None:
-        check_parts(self, "popularity.")
-        checks.count("popularity.entries", self.entries, maximum=MOST_ENTRIES)
+    def _check_relations(self) -> None:
         if not 0 < self.ratio <= 1:
             raise ValueError(f"popularity.ratio must be above 0 and at most 1, got {self.ratio!r}")
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray, Numeric
-from qmodels.systems.spec.ranges import check_fields, count, nonnegative, positive
+from qmodels.systems.spec.ranges import Declared, count, nonnegative, positive
 from qmodels.systems.traffic.arrivals import Arrivals, Poisson, Recorded, gaps_of, take_recorded_sizes
 from qmodels.systems.traffic.popularity import MOST_ENTRIES, Zipf
 from qmodels.systems.traffic.sizes import SizeLaw, imix, segment_count
@@ -27,7 +27,7 @@ class Packets:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workload:
+class Workload(Declared, prefix="workload."):
     """Packets, their table lookups, and how long packets are stored.
 
     ``offered_gbps``, ``load_factor``, ``lookups_per_packet``, ``hold_ns`` and the parameters of
@@ -89,8 +89,7 @@ class Workload:
     zipf_exponent: float = nonnegative(0.83)
     hold_ns: Numeric = nonnegative(10_000.0)
 
-    def __post_init__(self) -> None:
-        check_fields(self, "workload.")
+    def _check_relations(self) -> None:
         take_recorded_sizes(self, "workload.")
 
     def __to_toml__(self, table: Callable[[], dict[str, Any]], key: str) -> dict[str, Any]:
