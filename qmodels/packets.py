@@ -1,6 +1,6 @@
 """The parts of packet processors: networks, DRAM channels, slices, free lists, and what they cost."""
 
-from qmodels.systems.cache.llc import Llc
+from qmodels.systems.cache.spec import Llc
 from qmodels.systems.memory.dram import Dram
 from qmodels.systems.packets.budget import Cost, Energy
 from qmodels.systems.packets.data_queueing import DataQueueing

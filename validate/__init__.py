@@ -8,6 +8,5 @@ from validate import public
 
 if TYPE_CHECKING:
     from validate.public import *  # noqa: F403
-
-__all__ = public.__all__
-__getattr__, __dir__ = public.__getattr__, public.__dir__
+else:
+    __all__, __getattr__, __dir__ = public.__all__, public.__getattr__, public.__dir__

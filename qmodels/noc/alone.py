@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.systems.noc.paths import INJECTION, PathTable
 from qmodels.systems.noc.router import Router
-from qmodels.systems.noc.routes import Integers
+from qmodels.systems.noc.routes import INJECTION, Integers, PathTable
 
 INJECTION_WIRE = 2
 """From a source to its router, whatever the pipeline of the routers. [cycles]"""

@@ -13,7 +13,7 @@ from qmodels.noc.error_map import may_deadlock
 from qmodels.noc.turns import group_turns
 from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.memory import Transactions
-from qmodels.systems.noc.paths import LINK
+from qmodels.systems.noc.routes import LINK
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.spec.answer import Answer
 

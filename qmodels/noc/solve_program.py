@@ -10,7 +10,7 @@ import numpy as np
 from qmodels.evidence.error_map import ErrorMap
 from qmodels.noc.error_map import may_deadlock
 from qmodels.noc.message_flow import MessagePath, course, message_paths
-from qmodels.systems.noc.paths import find_deadlock
+from qmodels.systems.noc.routes import find_deadlock
 from qmodels.systems.programs.message_network import service_table, services
 from qmodels.systems.programs.messaging import PROCESS_TIMES, MessageProgram
 from qmodels.systems.spec.answer import Answer

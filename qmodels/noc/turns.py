@@ -11,8 +11,8 @@ import numpy.typing as npt
 from qmodels.checks import FloatArray
 from qmodels.noc.alone import busy_times, credit_loops, head_times
 from qmodels.systems.noc.flows import FlowTable
-from qmodels.systems.noc.paths import EJECTION, INJECTION
 from qmodels.systems.noc.router import Router
+from qmodels.systems.noc.routes import EJECTION, INJECTION
 
 Integers = npt.NDArray[np.int64]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qmodels.systems.cache.llc import Llc
+from qmodels.systems.cache.spec import Llc
 from qmodels.systems.packets.processor_system import processor_system
 from qmodels.systems.traffic.sizes import fixed
 from validate import simulate

@@ -9,10 +9,9 @@ import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.systems.noc.memory import Interleaved, Transactions
-from qmodels.systems.noc.paths import EJECTION, INJECTION, LINK, PathTable
 from qmodels.systems.noc.patterns import Pattern, Permutation, RateMatrix
 from qmodels.systems.noc.router import PacketClass, QosRule
-from qmodels.systems.noc.routes import ANY_CLASS, Integers, Routes
+from qmodels.systems.noc.routes import ANY_CLASS, EJECTION, INJECTION, LINK, Integers, PathTable, Routes
 from qmodels.systems.noc.topology import Topology
 
 Traffic = Pattern | Permutation | RateMatrix | Interleaved | Transactions

@@ -75,7 +75,7 @@ def find_routes(
     ----------
     .. [1] W. J. Dally, C. L. Seitz, "Deadlock-free message routing in multiprocessor interconnection
        networks", IEEE Transactions on Computers C-36(5), 1987 (the class here is fixed for the
-       dimension when a packet enters it; its proof is the check in `qmodels.systems.noc.paths`).
+       dimension when a packet enters it; its proof is the check in `qmodels.systems.noc.routes`).
 
     Examples
     --------

@@ -15,10 +15,9 @@ from qmodels.systems.noc.cxl import cxl_fields
 from qmodels.systems.noc.flows import FlowTable, channels, closed_flows, open_flows, paths, service
 from qmodels.systems.noc.injection import Bernoulli, injection_process
 from qmodels.systems.noc.memory import Interleaved, Transactions
-from qmodels.systems.noc.paths import find_deadlock
 from qmodels.systems.noc.patterns import Pattern, Permutation, RateMatrix, uniform
 from qmodels.systems.noc.router import PacketClass, QosRule, Router
-from qmodels.systems.noc.routes import SourceRoute
+from qmodels.systems.noc.routes import SourceRoute, find_deadlock
 from qmodels.systems.noc.routing import ROUTINGS, TIES, find_routes
 from qmodels.systems.noc.topology import Topology, afford_routes
 from qmodels.systems.spec.fields import field_names

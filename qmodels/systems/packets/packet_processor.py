@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from qmodels.checks import Numeric
-from qmodels.systems.cache.llc import Llc
+from qmodels.systems.cache.spec import Llc
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.address_map import AddressMap
 from qmodels.systems.memory.dram import Dram

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from qmodels.systems.noc.flows import FlowTable
-from qmodels.systems.noc.paths import PathTable
 from qmodels.systems.noc.patterns import uniform
 from qmodels.systems.noc.router import Router
+from qmodels.systems.noc.routes import PathTable
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topology import Topology
 from qmodels.systems.programs.message_steps import PRIORITIES

@@ -7,7 +7,7 @@ import inspect
 import re
 import types
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial
 from itertools import chain, product
@@ -278,7 +278,7 @@ def allowed(cls: type[Any], spec: Any, name: str) -> str:
         others = {one: _sample(held(cls)[one], k) for k, one in enumerate(needed(cls), 2)}
         return cls(**others | {name: probe})
 
-    tries = [made] if declared is None else [partial(declared, name), made]
+    tries: list[Callable[[Any], Any]] = [made] if declared is None else [partial(declared, name), made]
     rules: list[str] = []
     for probe, attempt in product(probes, tries):
         with warnings.catch_warnings(), np.errstate(all="ignore"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from qmodels.systems.cache.llc import Llc
+from qmodels.systems.cache.spec import Llc
 
 
 @pytest.mark.parametrize(

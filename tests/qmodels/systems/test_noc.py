@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmodels.systems.noc.memory import interleaved, transactions
-from qmodels.systems.noc.paths import EJECTION, INJECTION, LINK
 from qmodels.systems.noc.patterns import permutation, rate_matrix, uniform
 from qmodels.systems.noc.router import PacketClass, QosRule, Router
-from qmodels.systems.noc.routes import SourceRoute
+from qmodels.systems.noc.routes import EJECTION, INJECTION, LINK, SourceRoute
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topologies import (
     concentrated_mesh,
