@@ -71,8 +71,10 @@ def release(w: World, c: Core, j: int, at: int) -> None:
     owner = j
     while left > 0 and owner >= 0:
         left -= _give_back(w, c, part, c.strands[j]["copy"], owner, left)
-        for copy in range(c.parts[part]["copies"]):
+        copy = 0
+        while left > 0 and copy < c.parts[part]["copies"]:
             left -= _give_back(w, c, part, copy, owner, left)
+            copy += 1
         owner = w.jobs[owner]["parent"]
 
 
