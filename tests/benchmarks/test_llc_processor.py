@@ -8,8 +8,7 @@ from cases.published.llc3d import realistic
 from qmodels.llc.processor_hits import _lines
 from qmodels.llc.solve_processor import solve_llc_processor
 from qmodels.systems.cache.llc_processor import ARCHITECTURES, LlcProcessor
-from validate.llc_processor.kernel import fill_caches, run
-from validate.llc_processor.state import new_world
+from validate.llc_processor.experiment import new_world, run
 
 REQUESTS = 100_000
 
@@ -18,7 +17,6 @@ REQUESTS = 100_000
 def test_run(benchmark, architecture):
     spec = LlcProcessor(architecture=architecture)
     world = new_world(spec, seed=1, replication=0)
-    fill_caches(world, 10_000)
     run(world, 1000)
     arrivals = 1000
 

@@ -53,13 +53,16 @@ class Hierarchies(NamedTuple):
     hits: Any  # lookups by the level that had the line, the last of a system its memory
 
 
-def new_hierarchies(specs: Sequence[CacheSystem], streams: Any) -> Hierarchies:
+def new_hierarchies(
+    specs: Sequence[CacheSystem], streams: Any, *, most_entries: int = MOST_ENTRIES
+) -> Hierarchies:
     """Return the empty caches of some systems.
 
-    ``streams``: three for each, in the order of `SOURCES`.
+    ``streams``: three for each, in the order of `SOURCES`; ``most_entries``: for which lines are drawn from a
+    table, at most `MOST_ENTRIES`.
     """
     each = [_empty_caches(spec) for spec in specs]
-    laws = [_popularity(spec) for spec in specs]
+    laws = [_popularity(spec, most_entries) for spec in specs]
     slots, table = (np.cumsum([0, *(arrays[k].size for arrays in each)]) for k in (1, 2))
     for k, (caches, _, _) in enumerate(each):
         caches["first"] += slots[k]
@@ -101,11 +104,11 @@ def _empty_caches(spec: CacheSystem) -> tuple[Any, Any, Any]:
     )
 
 
-def _popularity(spec: CacheSystem) -> tuple[Any, Any, Any, Any]:
+def _popularity(spec: CacheSystem, most_entries: int) -> tuple[Any, Any, Any, Any]:
     """Return the alias table of a system's lines, or an empty one and its law, and the law's keys."""
     law, keys = np.zeros(1, dtype=LAW), np.zeros((1, 4), dtype=np.int64)
     per_line, seed = int(spec.entries_per_line), int(spec.assignment_seed)
-    if spec.popularity.entries <= MOST_ENTRIES:
+    if spec.popularity.entries <= most_entries:
         p, _ = line_popularity(spec.popularity, per_line, spec.assignment, seed)
         cut, other = np.empty(len(p)), np.empty(len(p), dtype=np.int32)
         alias(p, cut, other)

@@ -9,11 +9,95 @@ from typing import Any
 import numpy as np
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.systems.cache.llc_processor import BANKS, LlcProcessor
 from qmodels.systems.spec.estimate import Estimate
-from validate.campaigns.experiment import Experiment
+from validate.cache import hierarchies
+from validate.campaigns.experiment import Experiment, Job
+from validate.engine.streams import new_streams
 from validate.estimates.intervals import probability_interval, ratio_interval
-from validate.llc_processor.replication import COUNTED, LlcProcessorJob, Run, run_replication
+from validate.llc_processor.kernel import (
+    CORE,
+    GROUPS,
+    IDLE,
+    PLAN,
+    SOURCES,
+    STATE,
+    TOTALS,
+    World,
+    run,
+)
+
+COUNTED: tuple[str, ...] = TOTALS.names or ()
+LEAST_WARM_UP = 10_000
+WARM_UP_SHARE = 0.1
+"""Requests, after the caches are full, until the queues are in their steady state."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LlcProcessorJob(Job):
+    """One replication; ``requests`` arrive while counting, which entries share a line is drawn too."""
+
+    requests: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Run:
+    """What is left of a replication: the totals named in `COUNTED`."""
+
+    totals: FloatArray
+
+
+def run_replication(job: LlcProcessorJob) -> Run:
+    """Run one replication."""
+    world = new_world(job.spec, seed=job.seed, replication=job.replication)
+    warm_up = max(LEAST_WARM_UP, int(WARM_UP_SHARE * job.requests))
+    run(world, warm_up)
+    before = world.totals.copy()
+    run(world, warm_up + job.requests)
+    return Run(totals=np.array([float(world.totals[name][0] - before[name][0]) for name in COUNTED]))
+
+
+def new_world(spec: LlcProcessor, *, seed: int, replication: int) -> World:
+    """Return an empty processor with full caches; each replication has its own lines."""
+    word = np.random.SeedSequence(seed, spawn_key=(replication,)).generate_state(1)
+    sources = [*SOURCES, *hierarchies.SOURCES]
+    streams = new_streams(seed=seed, replication=replication, sources=sources)
+    # Each replication has a table of its own: of many entries it takes longer than to draw without one.
+    caches = hierarchies.new_hierarchies(
+        [spec.caches(int(word[0]))], streams[len(SOURCES) :], most_entries=100_000
+    )
+    hierarchies.warm_up(caches, 0)
+    plan = np.zeros(1, dtype=PLAN)
+    for name in ("cores", "capacity", "arrival_rate"):
+        plan[name] = getattr(spec, name)
+    plan["slices"] = slices = spec.llc_slices
+    both = 2 * spec.interleaved_bank_rate
+    rates = [spec.l1_rate, spec.l2_rate, spec.llc_rate, 0.0, spec.bank_rate, spec.bank_rate, both]
+    most = max(spec.cores, slices, spec.channels)
+    members, place = np.zeros((2, GROUPS, most), dtype=np.int64)
+    members[IDLE] = place[IDLE] = np.arange(most)
+    sizes = np.zeros(GROUPS, dtype=np.int64)
+    sizes[IDLE] = spec.channels
+    heads, lengths = np.zeros((2, slices + BANKS), dtype=np.int64)
+    return World(
+        plan=plan,
+        rates=np.array(rates),
+        streams=streams,
+        caches=caches,
+        cores=np.zeros(spec.cores, dtype=CORE),
+        arrived=np.zeros((spec.cores, spec.capacity)),
+        members=members,
+        sizes=sizes,
+        place=place,
+        queues=np.zeros((slices + BANKS, spec.cores), dtype=np.int64),
+        heads=heads,
+        lengths=lengths,
+        busy=np.zeros(spec.channels, dtype=np.int64),
+        banks=np.zeros((spec.channels, BANKS), dtype=np.int64),
+        state=np.zeros(1, dtype=STATE),
+        totals=np.zeros(1, dtype=TOTALS),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +112,9 @@ class LlcProcessorExperiment(Experiment):
     Notes
     -----
     Exact for the system as it is described: exact replacement in every cache, exponential stages.
-    The caches become stationary before the clock starts, by requests that take no time; the
-    queues start empty, and a tenth as many requests as are counted, at least 10,000, are dropped.
+    Lines move when they are looked up, as in `LlcProcessor.system`. The caches become stationary before the
+    clock starts, by requests that take no time; the queues start empty, and a tenth as many requests as are
+    counted, at least 10,000, are dropped.
 
     Examples
     --------

@@ -188,6 +188,20 @@ class LlcProcessor(Declared):
         """Time units per nanosecond."""
         return 1.0 / self.time_unit_ns
 
+    def caches(self, assignment_seed: int = 0) -> CacheSystem:
+        """Return the caches; which entries share a line is drawn with a seed."""
+        slices = self.llc_slices
+        return CacheSystem(
+            popularity=self.popularity,
+            entries_per_line=self.entries_per_line,
+            assignment=self.assignment,
+            assignment_seed=assignment_seed,
+            cores=self.cores,
+            private=tuple(CacheLevel(lines=lines) for lines in (self.l1_lines, self.l2_lines)),
+            shared=CacheLevel(lines=int(self.slice_lines.sum()), slices=slices) if slices else None,
+            inclusion="kept" if self.llc_hit == "keep" else "exclusive",
+        )
+
     def system(self, assignment_seed: int = 0) -> System:
         """Return the system of parts that says the same; which entries share a line is drawn with a seed.
 
@@ -198,16 +212,7 @@ class LlcProcessor(Declared):
         look = [Hold(Exponential(mean=unit / rate)) for rate in (self.l1_rate, self.l2_rate)]
         parts: dict[str, Any] = {
             "core": Tokens(count=1),
-            "caches": CacheSystem(
-                popularity=self.popularity,
-                entries_per_line=self.entries_per_line,
-                assignment=self.assignment,
-                assignment_seed=assignment_seed,
-                cores=self.cores,
-                private=tuple(CacheLevel(lines=lines) for lines in (self.l1_lines, self.l2_lines)),
-                shared=CacheLevel(lines=int(self.slice_lines.sum()), slices=slices) if slices else None,
-                inclusion="kept" if self.llc_hit == "keep" else "exclusive",
-            ),
+            "caches": self.caches(assignment_seed),
             "dram": BankedChannels(
                 service=Exponential(mean=unit / self.bank_rate),
                 channels=self.channels,

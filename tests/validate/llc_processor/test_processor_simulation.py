@@ -1,4 +1,4 @@
-"""The simulator of the packet processor with LLC slices: its parts, and laws of whole runs."""
+"""The simulator of the packet processor with LLC slices, beside its model and those of its system."""
 
 from __future__ import annotations
 
@@ -7,85 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from qmodels import solve
 from qmodels.systems.cache.llc_processor import LlcProcessor
+from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 from qmodels.systems.traffic.popularity import Zipf
 from validate import compare, simulate
-from validate.llc_processor.caches import MISS, fill, found_in_llc, level_of
-from validate.llc_processor.experiment import LlcProcessorExperiment
-from validate.llc_processor.kernel import fill_caches, run
-from validate.llc_processor.memory import BOTH, enter_memory, leave_memory
-from validate.llc_processor.replication import run_replication
-from validate.llc_processor.state import new_world, warm_up_requests
+from validate.llc_processor.experiment import COUNTED, LlcProcessorExperiment, new_world, run_replication
+from validate.llc_processor.kernel import BOTH, FIRST, GROUPS, IDLE, SECOND, enter_memory, leave_memory, run
 
 SMALL = LlcProcessor(cores=3, slices=2, channels=2, capacity=12, popularity=Zipf(entries=640, exponent=0.83))
-
-
-class Caches:
-    """The caches in plain Python: lists, most recently used first."""
-
-    def __init__(self, spec):
-        self.spec = spec
-        self.private = [([], []) for _ in range(spec.cores)]
-        self.slices = [[] for _ in range(spec.llc_slices)]
-
-    def level(self, core, line):
-        found = [line in cache for cache in self.private[core]]
-        return found.index(True) if any(found) else MISS
-
-    def look(self, line):
-        mine = self.slices[line % self.spec.llc_slices]
-        if line not in mine:
-            return False
-        mine.remove(line)
-        if self.spec.llc_hit == "keep":
-            mine.insert(0, line)
-        return True
-
-    def fill(self, core, line):
-        l1, l2 = self.private[core]
-        for cache in (l1, l2):
-            if line in cache:
-                cache.remove(line)
-        l1.insert(0, line)
-        if len(l1) > self.spec.l1_lines:
-            l2.insert(0, l1.pop())
-        if len(l2) > self.spec.l2_lines:
-            evicted = l2.pop()
-            if self.slices:
-                mine = self.slices[evicted % self.spec.llc_slices]
-                if evicted in mine:
-                    mine.remove(evicted)
-                mine.insert(0, evicted)
-                del mine[self.spec.slice_lines[evicted % self.spec.llc_slices] :]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {},
-        {"llc_hit": "remove"},
-        {"architecture": "none"},
-        {"slices": 5},
-        {"slices": 5, "whole_lines": "total"},
-    ],
-)
-def test_caches_hold_what_plain_lists_hold(change):
-    """Random requests of random cores: the same levels, request by request."""
-    spec = replace(SMALL, popularity=Zipf(entries=1600, exponent=0.83), **change)
-    world, plain = new_world(spec, seed=1, replication=0), Caches(spec)
-    rng = np.random.default_rng(5)
-    levels = np.zeros(4, dtype=int)
-    for core, line in zip(rng.integers(3, size=3000), rng.zipf(1.3, size=3000) % 50, strict=True):
-        level = level_of(world, core, line)
-        assert level == plain.level(core, line)
-        hit = False
-        if level == MISS and spec.llc_slices:
-            hit = found_in_llc(world, line)
-            assert hit == plain.look(line)
-        fill(world, core, line, level)
-        plain.fill(core, line)
-        levels[MISS + 1 if level == MISS and not hit else level] += 1
-    assert np.all(levels[[0, 1, 3]] > 50)
 
 
 def test_channels_are_shared_as_little_as_possible():
@@ -93,14 +23,13 @@ def test_channels_are_shared_as_little_as_possible():
     for core, part in enumerate((0, 0, 0, 1, 1, 1)):
         enter_memory(world, part, core)
     # Two lone requests for part 0 each in a channel of its own; a third one waits, as the third for part 1.
-    assert world.in_state.tolist() == [0, 0, 0, 2]
+    assert world.sizes[IDLE:].tolist() == [0, 0, 0, 2]
     assert sorted(world.banks[:, 0]) == [0, 1] and sorted(world.banks[:, 1]) == [3, 4]
-    assert world.parts["length"].tolist() == [1, 1]
-    served = [leave_memory(world, BOTH, 0) for _ in range(2)]
-    assert len({*served}) == 2 and world.parts["length"].sum() in (0, 1)
-    while world.in_state[0] < 2:
-        kind = next(k for k in (1, 2, 3) if world.in_state[k])
-        served.append(leave_memory(world, kind, 0))
+    assert world.lengths[SMALL.slices :].tolist() == [1, 1]
+    served = []
+    while world.sizes[IDLE] < 2:
+        group = next(group for group in (FIRST, SECOND, BOTH) if world.sizes[group])
+        served.append(leave_memory(world, group, world.members[group, 0]))
     assert sorted(served) == [0, 1, 2, 3, 4, 5]
 
 
@@ -108,7 +37,6 @@ def test_channels_are_shared_as_little_as_possible():
 def test_requests_are_conserved(architecture):
     spec = replace(SMALL, architecture=architecture, load=1.5)
     world = new_world(spec, seed=3, replication=0)
-    fill_caches(world, warm_up_requests(spec))
     run(world, 20_000)
     t, inside = world.totals[0], int(world.state["inside"][0])
     assert t["arrivals"] == 20_000
@@ -117,10 +45,12 @@ def test_requests_are_conserved(architecture):
     assert world.state["busy_cores"][0] == np.count_nonzero(world.cores["queued"])
     assert t["started"] == t["served"] + world.state["busy_cores"][0]
     assert t["l1_hits"] + t["l2_hits"] + t["llc_hits"] <= t["served"]
-    assert world.in_state.sum() == spec.channels
-    at_banks = np.count_nonzero(world.banks >= 0) if world.in_state[0] < spec.channels else 0
-    assert world.visiting.sum() + world.slices["length"].sum() + world.parts["length"].sum() <= spec.cores
-    assert at_banks <= 2 * spec.channels
+    assert world.sizes[IDLE:].sum() == spec.channels
+    at_banks = world.sizes[FIRST] + world.sizes[SECOND] + 2 * world.sizes[BOTH]
+    assert world.sizes[:2].sum() + world.lengths.sum() + at_banks == world.state["busy_cores"][0]
+    for group in range(GROUPS):
+        members = world.members[group, : world.sizes[group]]
+        assert np.array_equal(world.place[group, members], np.arange(members.size))
 
 
 def test_little_s_law():
@@ -155,7 +85,7 @@ def test_a_replication_has_its_own_lines():
     """Which entries share a line is drawn anew; consecutive ranks share theirs always."""
     hits = [
         [
-            run_replication(job).totals[4]
+            run_replication(job).totals[COUNTED.index("l1_hits")]
             for job in LlcProcessorExperiment(spec=spec, requests=20_000).jobs(0, 4)
         ]
         for spec in (LlcProcessor(), LlcProcessor(assignment="consecutive"))
@@ -177,6 +107,84 @@ def test_messages(options, message):
 
 def test_compare():
     """The model beside its simulation in one call, with one unit for each metric."""
-    comparison = compare(LlcProcessor(architecture="none", load=0.5), requests=20_000, replications=4)
+    comparison = compare(LlcProcessor(architecture="none", load=0.5), requests=40_000, replications=8)
     assert set(comparison.rows) >= {"data_rate", "waiting_latency"}
     assert abs(comparison.rows["waiting_latency"].relative_error) < 0.06
+
+
+SAME = {
+    "waiting_latency": "visit_latency[core]",
+    "response_latency": "latency",
+    "blocking_probability": "blocking_probability",
+    "on_chip_hit_ratio": "hit_ratio[caches]",
+}
+"""Metrics of the processor and of its system."""
+
+# With consecutive ranks in a line there is one table; of random ones a system has one, the processor any.
+DESIGNS = {
+    "slices": {},
+    "uneven slices of removed lines": {"whole_lines": "total", "llc_hit": "remove", "load": 1.0},
+    "shared, overloaded": {"architecture": "shared", "popularity": Zipf(entries=20_000, exponent=0.3)},
+    "none, few channels": {"architecture": "none", "channels": 8, "load": 1.5, "capacity": 40},
+    "one core": {"cores": 1, "slices": 1, "load": 0.02},
+    "everything in L1": {"popularity": Zipf(entries=64, exponent=0.5)},
+}
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_the_simulations_agree(name):
+    """Event by event, and as a jump process of its own."""
+    spec = LlcProcessor(**{"assignment": "consecutive", **DESIGNS[name]})
+    known = simulate(spec, requests=60_000, replications=12, confidence=0.999)
+    found = simulate(spec.system(), passages=30_000, replications=12, confidence=0.999)
+    for metric, same in SAME.items():
+        one, other = known.metrics[metric], found.metrics[same]
+        assert one.low <= other.high and other.low <= one.high, (metric, one, other)
+    dram = known.memory_utilization
+    assert found.utilization["dram"].best == pytest.approx(dram.best, rel=0.02, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["slices", "none, few channels", "one core", "everything in L1"])
+def test_the_models_agree(name):
+    """Where neither the LLC nor the DRAM is nearly full."""
+    spec = LlcProcessor(**{"assignment": "consecutive", **DESIGNS[name]})
+    own, answer = solve(spec), solve(spec.system())
+    assert answer.blocking_probability == pytest.approx(own.blocking_probability, abs=0.003)
+    assert answer.latency == pytest.approx(own.response_latency, rel=0.02)
+    assert answer.metrics["hit_ratio[caches]"] == pytest.approx(own.on_chip_hit_ratio, abs=1e-3)
+
+
+def test_the_system_is_written_and_read():
+    system = LlcProcessor(slices=4, whole_lines="total").system(assignment_seed=3)
+    assert spec_from_toml(to_toml(system, kind=True)) == system
+    assert system.parts["caches"].shared.slice_lines.tolist() == [3, 2, 2, 2]
+    assert system.parts["caches"].assignment_seed == 3
+
+
+LINE = 64
+
+REMOVED = [
+    {"architecture": "shared", "llc_bytes": 1250 * LINE, "cores": 28, "load": 0.1},
+    {"slice_bytes": 40 * LINE, "cores": 28},
+    {"slice_bytes": 14 * LINE, "cores": 64},
+    {"slice_bytes": 2 * LINE + 18, "whole_lines": "total"},
+    {"slice_bytes": 14 * LINE + 32, "slices": 9, "whole_lines": "total"},
+    {"slice_bytes": 2 * LINE + 18, "whole_lines": "total", "llc_hit": "keep"},
+    {"slice_bytes": 2 * LINE + 32, "whole_lines": "total", "llc_hit": "keep", "slices": 5, "cores": 12},
+    {"slice_bytes": 14 * LINE, "cores": 8, "slices": 8},
+    {"slice_bytes": 70 * LINE, "cores": 2, "slices": 8, "load": 0.05},
+    {"slice_bytes": 20 * LINE, "cores": 40, "capacity": 20},
+    {"slice_bytes": 80 * LINE, "cores": 40, "popularity": Zipf(entries=60_000, exponent=1.1)},
+]
+
+
+@pytest.mark.parametrize("design", REMOVED)
+def test_any_capacity(design):
+    """What the model said before: that everything is found in a level of half of the table, by any core."""
+    spec = LlcProcessor(**{"llc_hit": "remove", **design})
+    # Tables drawn at random differ, the more the fewer lines there are: many short replications.
+    model, simulated = solve(spec), simulate(spec, requests=30_000, replications=12, seed=1)
+    assert model.on_chip_hit_ratio == pytest.approx(simulated.on_chip_hit_ratio.best, abs=0.007)
+    assert model.blocking_probability == pytest.approx(simulated.blocking_probability.best, abs=0.007)
+    wait = simulated.waiting_latency.best
+    assert model.waiting_latency == pytest.approx(wait, rel=0.05)
