@@ -44,7 +44,7 @@ def ring_specs() -> Iterator[WorkQueues]:
 def measure_rings() -> list[dict[str, Any]]:
     """Return by how many tasks the busiest queue exceeds the mean, simulated."""
     from validate.campaigns.experiment import Job
-    from validate.work_queues.run import run_replication
+    from validate.work_queues.experiment import run_replication
 
     rows = []
     for spec in ring_specs():

@@ -9,14 +9,39 @@ import numpy as np
 
 from validate.engine.jit import jit, part
 from validate.engine.streams import uniform
-from validate.work_queues import state as c
 
 IDLE, GETTING, WORKING, SPAWNING, ENQUEUEING, SEARCHING, CARRYING = 0, 1, 2, 3, 4, 5, 6
 """What a core does until its next event; an idle one waits for a task."""
 
 
+NO_THIEF, SHEPHERD, EVERY = 0, 1, 2
+NEAREST, LONGEST, RANDOM = 0, 1, 2
+AT_HOME, NEXT, OWN = 0, 1, 2
+DATA_HOME, DATA_ONE, DATA_NEAREST = 0, 1, 2
+
+OPTIONS = np.dtype(
+    [
+        (name, "i8")
+        for name in ("group_cores", "cluster_cores", "local_length", "minimum_length", "thieves", "victims")
+        + ("protected", "most", "placement", "data")
+    ]
+)
+COSTS = np.dtype(
+    [
+        (name, "f8")
+        for name in ("block", "task", "spread", "transfer", "queue", "local", "search", "item", "share")
+    ]
+)
+"""Costs in cycles, and two shares."""
+
+MAKESPAN, COMPUTE, LOCK_WAIT, MEMORY_WAIT, STOLEN, LOCAL_TASKS, THEFTS, COUNTS = range(8)
+"""What is counted, and how much that is."""
+SOURCES = ("compute", "order of neighbours", "victim")
+COMPUTE_STREAM, ORDER_STREAM, VICTIM_STREAM = range(3)
+
+
 class World(NamedTuple):
-    """Arrays of one run, see `validate.work_queues.run.build_world`."""
+    """Arrays of one run, see `validate.work_queues.experiment.build_world`."""
 
     options: Any
     costs: Any
@@ -73,9 +98,9 @@ def pop(w: World, queue: int) -> int:
 def locked(w: World, core: int, group: int, now: float, hold: float) -> float:
     """Wait for the lock of a queue and hold it; return the end."""
     start = max(now, w.lock_free[group])
-    factor = w.numa[core // w.options[c.CLUSTER_CORES], w.queue_memory[group]]
+    factor = w.numa[core // w.options[0]["cluster_cores"], w.queue_memory[group]]
     w.lock_free[group] = start + hold * factor
-    w.counts[c.LOCK_WAIT] += start - now
+    w.counts[LOCK_WAIT] += start - now
     return float(w.lock_free[group])
 
 
@@ -83,21 +108,21 @@ def locked(w: World, core: int, group: int, now: float, hold: float) -> float:
 def victim_of(w: World, core: int, own: int) -> int:
     """Return the queue to steal from, -1 where all are too short."""
     best, groups, seen = -1, w.lock_free.size, 0
-    cluster = core // w.options[c.CLUSTER_CORES]
+    cluster = core // w.options[0]["cluster_cores"]
     for step in range(1, groups):
         group = (own + step) % groups
-        if w.length[group] <= w.options[c.PROTECTED]:
+        if w.length[group] <= w.options[0]["protected"]:
             continue
         if best < 0:
             better = True
-        elif w.options[c.VICTIMS] == c.NEAREST:
+        elif w.options[0]["victims"] == NEAREST:
             near = w.numa[cluster, w.queue_memory[group]]
             better = near < w.numa[cluster, w.queue_memory[best]]
         else:
             better = w.length[group] > w.length[best]
         seen += 1
-        if w.options[c.VICTIMS] == c.RANDOM:
-            better = uniform(w.streams, c.VICTIM_STREAM) * seen < 1
+        if w.options[0]["victims"] == RANDOM:
+            better = uniform(w.streams, VICTIM_STREAM) * seen < 1
         if better:
             best = group
     return best
@@ -106,22 +131,22 @@ def victim_of(w: World, core: int, own: int) -> int:
 @part
 def obtain(w: World, core: int, now: float) -> None:
     """Let a core without a task look for one: in its own queue, the shared one, those of others."""
-    group = core // w.options[c.GROUP_CORES]
+    group = core // w.options[0]["group_cores"]
     local = w.lock_free.size + core
     w.task[core] = -1
     if w.length[local] > 0:
         w.task[core] = pop(w, local)
-        w.phase[core], w.time[core] = GETTING, now + w.costs[c.LOCAL]
+        w.phase[core], w.time[core] = GETTING, now + w.costs[0]["local"]
     elif w.length[group] > 0:
         w.task[core] = pop(w, group)
-        w.phase[core], w.time[core] = GETTING, locked(w, core, group, now, w.costs[c.QUEUE])
+        w.phase[core], w.time[core] = GETTING, locked(w, core, group, now, w.costs[0]["queue"])
     else:
-        thieves = w.options[c.THIEVES]
-        if thieves == c.EVERY or (thieves == c.SHEPHERD and core % w.options[c.GROUP_CORES] == 0):
+        thieves = w.options[0]["thieves"]
+        if thieves == EVERY or (thieves == SHEPHERD and core % w.options[0]["group_cores"] == 0):
             victim = victim_of(w, core, group)
             if victim >= 0:
                 w.target[core] = victim
-                w.phase[core], w.time[core] = SEARCHING, now + w.costs[c.SEARCH]
+                w.phase[core], w.time[core] = SEARCHING, now + w.costs[0]["search"]
                 return
         w.phase[core], w.time[core] = IDLE, math.inf
 
@@ -130,15 +155,15 @@ def obtain(w: World, core: int, now: float) -> None:
 def steal(w: World, core: int, now: float) -> None:
     """Take tasks from the victim chosen before, if it still has enough, else look again."""
     victim = w.target[core]
-    excess = w.length[victim] - w.options[c.PROTECTED]
+    excess = w.length[victim] - w.options[0]["protected"]
     if excess <= 0:
         obtain(w, core, now)
         return
-    loot = min(w.options[c.MOST], max(1, int(w.costs[c.SHARE] * excess)))
-    hold = w.costs[c.QUEUE] + w.costs[c.ITEM] * loot
+    loot = min(w.options[0]["most"], max(1, int(w.costs[0]["share"] * excess)))
+    hold = w.costs[0]["queue"] + w.costs[0]["item"] * loot
     w.phase[core], w.time[core] = CARRYING, locked(w, core, victim, now, hold)
-    w.counts[c.STOLEN] += loot
-    w.counts[c.THEFTS] += 1
+    w.counts[STOLEN] += loot
+    w.counts[THEFTS] += 1
     w.carried[core] = -1
     for _ in range(loot):
         task = pop(w, victim)
@@ -149,11 +174,11 @@ def steal(w: World, core: int, now: float) -> None:
 @part
 def wake(w: World, group: int, now: float) -> None:
     """Let idle cores find what has come into a queue: those it belongs to first, then thieves."""
-    each = w.options[c.GROUP_CORES]
+    each = w.options[0]["group_cores"]
     for core in range(group * each, (group + 1) * each):
         if w.length[group] > 0 and w.phase[core] == IDLE:
             obtain(w, core, now)
-    if w.options[c.THIEVES] != c.NO_THIEF and w.length[group] > w.options[c.PROTECTED]:
+    if w.options[0]["thieves"] != NO_THIEF and w.length[group] > w.options[0]["protected"]:
         for core in range(w.phase.size):
             if w.phase[core] == IDLE:
                 obtain(w, core, now)
@@ -163,25 +188,25 @@ def wake(w: World, group: int, now: float) -> None:
 def work(w: World, core: int, now: float) -> None:
     """Fetch the data of a core's task and compute on them."""
     task = w.task[core]
-    cluster = core // w.options[c.CLUSTER_CORES]
+    cluster = core // w.options[0]["cluster_cores"]
     memory = 0
-    if w.options[c.DATA] == c.DATA_HOME:
+    if w.options[0]["data"] == DATA_HOME:
         memory = w.homes[task]
-    elif w.options[c.DATA] == c.DATA_NEAREST:
+    elif w.options[0]["data"] == DATA_NEAREST:
         memory = cluster
     start = max(now, w.memory_free[memory])
-    w.memory_free[memory] = start + w.costs[c.TRANSFER]
-    w.memory_busy[memory] += w.costs[c.TRANSFER]
-    w.counts[c.MEMORY_WAIT] += start - now
-    compute = w.costs[c.BLOCK] * w.blocks[task] + w.costs[c.TASK]
-    if w.costs[c.SPREAD] > 0:
-        draw = -math.log(uniform(w.streams, c.COMPUTE_STREAM))
-        compute *= 1 - w.costs[c.SPREAD] + w.costs[c.SPREAD] * draw
-    w.counts[c.COMPUTE] += compute
+    w.memory_free[memory] = start + w.costs[0]["transfer"]
+    w.memory_busy[memory] += w.costs[0]["transfer"]
+    w.counts[MEMORY_WAIT] += start - now
+    compute = w.costs[0]["block"] * w.blocks[task] + w.costs[0]["task"]
+    if w.costs[0]["spread"] > 0:
+        draw = -math.log(uniform(w.streams, COMPUTE_STREAM))
+        compute *= 1 - w.costs[0]["spread"] + w.costs[0]["spread"] * draw
+    w.counts[COMPUTE] += compute
     w.runner[task] = core
     w.runs[task] += 1
     w.phase[core] = WORKING
-    w.time[core] = start + w.costs[c.TRANSFER] * w.numa[cluster, memory] + compute
+    w.time[core] = start + w.costs[0]["transfer"] * w.numa[cluster, memory] + compute
 
 
 @part
@@ -196,24 +221,24 @@ def spawn(w: World, core: int, now: float) -> bool:
         if w.found[other]:
             continue
         w.found[other] = True
-        own = core // options[c.GROUP_CORES]
+        own = core // options[0]["group_cores"]
         group = w.queue_of[other]
-        if options[c.PLACEMENT] == c.NEXT:
+        if options[0]["placement"] == NEXT:
             group = (own + 1) % w.lock_free.size
-        elif options[c.PLACEMENT] == c.OWN:
+        elif options[0]["placement"] == OWN:
             group = own
         local = w.lock_free.size + core
         if (
             group == own
-            and w.length[own] >= options[c.MINIMUM_LENGTH]
-            and w.length[local] < options[c.LOCAL_LENGTH]
+            and w.length[own] >= options[0]["minimum_length"]
+            and w.length[local] < options[0]["local_length"]
         ):
             push(w, local, other)
-            w.counts[c.LOCAL_TASKS] += 1
-            w.phase[core], w.time[core] = SPAWNING, now + w.costs[c.LOCAL]
+            w.counts[LOCAL_TASKS] += 1
+            w.phase[core], w.time[core] = SPAWNING, now + w.costs[0]["local"]
         else:
             w.carried[core], w.target[core] = other, group
-            w.phase[core], w.time[core] = ENQUEUEING, locked(w, core, group, now, w.costs[c.QUEUE])
+            w.phase[core], w.time[core] = ENQUEUEING, locked(w, core, group, now, w.costs[0]["queue"])
         return False
     return True
 
@@ -221,7 +246,7 @@ def spawn(w: World, core: int, now: float) -> bool:
 @part
 def unload(w: World, core: int, now: float) -> None:
     """Put all but one of the stolen tasks into the thief's queue and begin that one."""
-    group = core // w.options[c.GROUP_CORES]
+    group = core // w.options[0]["group_cores"]
     w.task[core] = w.carried[core]
     rest = w.link[w.carried[core]]
     work(w, core, now)
@@ -256,12 +281,12 @@ def run(w: World) -> int:
         if phase == WORKING:
             degree = w.first[w.task[core] + 1] - w.first[w.task[core]]
             w.cursor[core] = 0
-            w.turn[core] = int(uniform(w.streams, c.ORDER_STREAM) * degree)
+            w.turn[core] = int(uniform(w.streams, ORDER_STREAM) * degree)
         elif phase == ENQUEUEING:
             # Busy until it has gone on with its own task, so that it does not answer its own call.
             push(w, w.target[core], w.carried[core])
             wake(w, w.target[core], now)
         if spawn(w, core, now):
             finished += 1
-            w.counts[c.MAKESPAN] = now
+            w.counts[MAKESPAN] = now
             obtain(w, core, now)

@@ -18,9 +18,8 @@ from qmodels.systems.programs.work_queues import (
 )
 from validate import simulate
 from validate.campaigns.experiment import Job
-from validate.work_queues import state as c
-from validate.work_queues.experiment import WorkQueuesExperiment, cluster_tasks
-from validate.work_queues.run import run_replication
+from validate.work_queues import kernel as c
+from validate.work_queues.experiment import WorkQueuesExperiment, cluster_tasks, run_replication
 
 BODY = Growth(grid=(11, 11, 11), block_side=2, body=Uneven(radius=4.5, roughness=0.4, shift=(1.5, 0, 0)))
 TWO = Clusters(clusters=2, cores=2, numa_factors=((1.0, 1.4), (1.4, 1.0)))
