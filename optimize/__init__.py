@@ -30,6 +30,7 @@ from optimize.search.exploration import Exploration
 from optimize.search.explore import explore
 from optimize.search.feasibility import Exclusion
 from optimize.search.greedy import Step, simplex_weights
+from optimize.search.milp import Proof, ProofStep
 from optimize.search.pareto import (
     FrontComparison,
     compare_fronts,
@@ -38,7 +39,6 @@ from optimize.search.pareto import (
     knee_index,
     nondominated,
 )
-from optimize.search.proof import Proof, Violation
 from optimize.spaces.space import Space
 from qmodels.systems.spec.fields import field_paths, find_field, get_field, replace_fields
 
@@ -71,13 +71,13 @@ __all__ = [
     "Membership",
     "Placement",
     "Proof",
+    "ProofStep",
     "Search",
     "Size",
     "SobolIndices",
     "Space",
     "Step",
     "Tornado",
-    "Violation",
     "choose",
     "chosen_spec",
     "compare_fronts",

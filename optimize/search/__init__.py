@@ -1,1 +1,1 @@
-"""Exploring a space: exhaustively, greedily, by branch and bound, and the front that is found."""
+"""Exploring a space: exhaustively, greedily, by the exact method, and the front that is found."""

@@ -1,36 +1,38 @@
-"""What is known of a model before it is run: how its metrics move with each field.
-
-Branch and bound needs the best value that a metric can take in a box of designs. If a metric never
-falls when a field grows, that is its value at the smallest choice of the field: one evaluation
-bounds the whole box.
-"""
+"""Least values of metrics over boxes: declared directions, formulas of a model, sums of choices."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from optimize import checks
+from optimize.search.feasibility import Demand
 from optimize.search.pareto import FloatArray
-from optimize.search.proof import Violation
-from optimize.spaces.numbering import Columns, Designs
+from optimize.spaces.numbering import Designs
 from optimize.spaces.space import Space
-from qmodels.systems.spec.fields import find_field
+from optimize.spaces.stability import STABLE
+from qmodels.systems.spec.fields import find_field, get_field
 
 DIRECTIONS = {"increasing": 1, "decreasing": -1, "constant": 0}
 """Words for how a metric moves when a field grows; the first two allow that it stays."""
+ROUNDING = 1e-9
+"""Relative difference up to which two values count as equal."""
+START = 1 << 14
+"""Boxes to begin with up to which the fields that bounds need at one value are told apart at once."""
+HELD_OUT = 16
+"""Designs drawn to check that a metric is a sum."""
 
-BoxBound = Callable[[Columns, Columns], tuple[npt.ArrayLike, npt.ArrayLike]]
-"""Takes the smallest and the largest value of every field, one entry per box; bounds a metric there."""
-
-Bounds = Mapping[str, "Mapping[str, str] | BoxBound"]
+Ranks = npt.NDArray[np.int32]
+Directions = Mapping[str, Mapping[str, str]]
 
 
 class Derived(Protocol):
-    """What a model says of its metrics over boxes of specs; see `qmodels.bounds`, which returns such."""
+    """Bounds that a model derives over boxes of specs; see `qmodels.bounds`, which returns such."""
 
     @property
     def derived(self) -> Sequence[str]:
@@ -54,123 +56,307 @@ class Derived(Protocol):
 
     @property
     def assumes(self) -> str:
-        """What they hold for, in words."""
+        """The conditions under which they hold, in words."""
 
 
-ROUNDING = 1e-9
-"""Relative difference up to which a step against a declared direction is taken for rounding."""
-
-
-class Directions:
-    """How metrics move along the fields of a space; fields count by rank, the smallest choice first.
+class Ranking:
+    """Designs of a space by ranks: the place of each field's value among its choices, the smallest first.
 
     Choices that are no numbers rank in the order in which they are given.
     """
 
-    def __init__(
-        self, space: Space, metrics: Sequence[str], bounds: Bounds, tolerance: float = ROUNDING
-    ) -> None:
-        self.space, self._tolerance = space, tolerance
-        self.fields = list(space.choices)
-        self.metrics = list(metrics)
-        self.functions: dict[str, BoxBound] = {}
-        self.known: dict[tuple[str, str], int] = {}
-        self.ranks = [  # of every field: the digits in ascending order of their values
-            np.argsort(space.column(name), kind="stable")
-            if name in space.numeric
-            else np.arange(len(values), dtype=np.int64)
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.orders = [
+            np.argsort(space.column(name), kind="stable") if name in space.numeric else np.arange(len(values))
             for name, values in space.choices.items()
         ]
+
+    def numbers(self, ranks: npt.NDArray[Any]) -> Designs:
+        """Return the design of each row of ranks."""
+        return self.space.number_of(order[rank] for order, rank in zip(self.orders, ranks.T, strict=True))
+
+    def ranks(self, designs: Designs) -> Ranks:
+        """Return the ranks of designs, one row each."""
+        digits = self.space.all_digits(designs)
+        columns = [np.argsort(order)[digit] for order, digit in zip(self.orders, digits, strict=True)]
+        return np.stack(columns, axis=1).astype(np.int32)
+
+
+class DerivedBounds:
+    """Bounds that a model derives, as the least of every demand over boxes of ranks."""
+
+    def __init__(self, ranking: Ranking, demands: Sequence[Demand], bounds: Derived) -> None:
+        space = ranking.space
+        self._ranking, self._demands, self._bounds = ranking, demands, bounds
+        self.stages, self.assumes = len(bounds.stages), bounds.assumes
+        self.effects = np.ones(len(space.choices))
+        self.known = {demand.metric for demand in demands} & set(bounds.derived)
+        axes = {path: axis for axis, path in enumerate(space.paths.values())}
+        names = list(space.choices)
+        coupled = {names.index(name) for name in space.coupled}
+        self._words = [axis for axis, name in enumerate(names) if name not in space.numeric]
+        spans = {
+            axes[path] for path in (find_field(space.base, name) for name in bounds.spans) if path in axes
+        }
+        pinned = set(range(len(names))) - (spans - coupled - set(self._words))
+        early = [find_field(space.base, name) for name in bounds.early]
+        self.first = [axes[path] for path in early if path in axes]
+        for axis in self.first:
+            if math.prod(space.shape[other] for other in pinned | {axis}) <= START:
+                pinned.add(axis)
+        self.pinned = sorted(pinned)
+        self.idle = np.zeros((len(demands), len(names)), dtype=bool)
+        for k, demand in enumerate(demands):
+            for name in bounds.idle.get(demand.metric, ()):
+                if (path := find_field(space.base, name)) in axes:
+                    self.idle[k, axes[path]] = True
+
+    def least(self, low: Ranks, high: Ranks, stage: int) -> FloatArray:
+        """Return the least of every demand in boxes, infinite where no design is stable."""
+        least = np.full((len(low), len(self._demands)), -np.inf)
+        _, alike = np.unique(low[:, self._words], axis=0, return_inverse=True)
+        for group in range(int(alike.max(initial=-1)) + 1):
+            rows = np.flatnonzero(alike.reshape(-1) == group)
+            corners = [self._ranking.space.batch(self._ranking.numbers(ranks[rows])) for ranks in (low, high)]
+            ends = self._bounds.stages[stage](*corners)
+            full = ends[STABLE][1] == 0.0
+            for k, demand in enumerate(self._demands):
+                if demand.metric in self.known:
+                    low_end, high_end = ends[demand.metric]
+                    least[rows, k] = low_end if demand.sign > 0 else -high_end
+                least[rows[full], k] = np.inf
+        return least
+
+
+class DeclaredBounds:
+    """Directions that a user declares: the best corner of a box, solved, bounds it."""
+
+    stages, assumes = 1, "declared directions"
+
+    def __init__(
+        self,
+        ranking: Ranking,
+        demands: Sequence[Demand],
+        bounds: Directions,
+        solve: Callable[[Designs], FloatArray],
+    ) -> None:
+        space = ranking.space
+        self._ranking, self._demands, self._solve = ranking, demands, solve
+        self.fields = list(space.choices)
         names = {path: name for name, path in space.paths.items()}
+        self.directions: dict[str, dict[int, int]] = {}
         for metric, given in bounds.items():
-            if callable(given):
-                self.functions[metric] = given
-            elif not isinstance(given, Mapping):
-                raise ValueError(
-                    f"bounds[{metric!r}] must be {{field: direction}} or a function, got {given!r}"
-                )
-            else:
-                for field, word in given.items():
-                    checks.choice(f"bounds[{metric!r}][{field!r}]", word, DIRECTIONS)
-                    path = find_field(space.base, field)
-                    if path in names:
-                        self.known[metric, names[path]] = DIRECTIONS[word]
-        for metric in self.metrics:
-            if metric in space.choices:
-                self.known.update({(metric, field): int(field == metric) for field in self.fields})
-            elif metric not in bounds:
-                raise ValueError(f"bounds must say how {metric!r} moves: {{field: direction}} or a function")
+            if not isinstance(given, Mapping):
+                raise ValueError(f"bounds[{metric!r}] must be {{field: direction}}, got {given!r}")
+            for field, word in given.items():
+                checks.choice(f"bounds[{metric!r}][{field!r}]", word, DIRECTIONS)
+                path = find_field(space.base, field)
+                if path in names:
+                    axis = self.fields.index(names[path])
+                    self.directions.setdefault(metric, {})[axis] = DIRECTIONS[word]
+        self.known = {demand.metric for demand in demands} & self.directions.keys()
+        self.pinned = [self.fields.index(name) for name in space.coupled]
+        self.idle = np.zeros((len(demands), len(self.fields)), dtype=bool)
+        self.effects = np.ones(len(self.fields))
 
-    def word(self, metric: str, field: str) -> str:
-        """Return the direction of a metric along a field."""
-        sign = self.known[metric, field]
-        return next(word for word, value in DIRECTIONS.items() if value == sign)
+    def measure(self, seed: int) -> None:
+        """Solve the designs along every field from one: the effect of a field says where to halve boxes."""
+        space = self._ranking.space
+        if not self.known or space.first() is None:
+            return
+        centre = self._ranking.ranks(space.sample(1, seed=seed))
+        lines = [np.repeat(centre, size, axis=0) for size in space.shape]
+        for axis, line in enumerate(lines):
+            line[:, axis] = np.arange(len(line))
+        numbers = [np.unique(space.numbers(self._ranking.numbers(line))) for line in lines]
+        costs = [self._solve(space.admitted(each)) for each in numbers]
+        spread = np.stack([np.ptp(np.where(np.isfinite(each), each, 0.0), axis=0) for each in costs])
+        self.effects = (spread / np.maximum(spread.max(axis=0), 1e-300)).sum(axis=1) + 1e-6
 
-    def pinned(self) -> list[int]:
-        """Return the axes of fields that boxes cannot span: where some metric may go either way.
+    @property
+    def first(self) -> list[int]:
+        """Axes along which some metric has no direction: boxes are bounded once these have one value."""
+        given = [self.directions[metric] for metric in self.known]
+        return [axis for axis in range(len(self.fields)) if any(axis not in each for each in given)]
 
-        Fields that constraints and conditions look at are among them: a box has then designs that
-        are admitted all or none.
-        """
-        names = set(self.space.coupled)
-        for field in self.fields:
-            for metric in self.metrics:
-                if metric in self.functions:
-                    if field not in self.space.numeric:
-                        names.add(field)
-                elif (metric, field) not in self.known:
-                    names.add(field)
-        return [axis for axis, field in enumerate(self.fields) if field in names]
+    def least(self, low: Ranks, high: Ranks, stage: int) -> FloatArray:
+        """Return the demands at the best corners, where all fields without a direction have one value."""
+        least = np.full((len(low), len(self._demands)), -np.inf)
+        corners = []
+        for demand in self._demands:
+            given = self.directions.get(demand.metric, {})
+            free = [axis for axis in range(len(self.fields)) if axis not in given]
+            rows = np.flatnonzero((low[:, free] == high[:, free]).all(axis=1))
+            rows = rows if demand.metric in self.known else rows[:0]
+            falls = [axis for axis, sign in given.items() if demand.sign * sign < 0]
+            ranks = low[rows]
+            ranks[:, falls] = high[rows][:, falls]
+            wide = (low[rows] < high[rows]).any(axis=1)
+            for axis in (axis for axis, sign in given.items() if sign == 0 and axis not in self.pinned):
+                ranks[wide, axis] = 0  # any choice does: the same one for all boxes
+            corners.append((rows, self._ranking.numbers(ranks)))
+        designs, place = np.unique(np.concatenate([numbers for _, numbers in corners]), return_inverse=True)
+        costs, start = self._solve(designs.astype(np.int64)), 0
+        for k, (rows, numbers) in enumerate(corners):
+            least[rows, k] = costs[place.reshape(-1)[start : start + numbers.size], k]
+            start += numbers.size
+        return least
 
-    def pairs(self, designs: Designs, axis: int) -> tuple[Designs, Designs]:
-        """Return rows of neighbours among designs that differ in one field only, the smaller value first."""
-        digit = self.space.all_digits(designs, [axis])[0]
-        rank = np.argsort(self.ranks[axis])[digit]
-        stride = int(self.space.number_of([int(other == axis) for other in range(len(self.fields))]))
-        line = designs - digit * stride
-        order = np.lexsort((rank, line))
-        same = np.flatnonzero(np.diff(line[order]) == 0)
-        return order[same], order[same + 1]
-
-    def violations(self, designs: Designs, values: Mapping[str, FloatArray]) -> tuple[list[Violation], int]:
-        """Check all directions on evaluated designs that differ in one field only.
-
-        Returns
-        -------
-        list of Violation, int
-            The largest contradiction per metric and field, and the number of comparisons made.
-            Neighbours on a line suffice: what holds between them holds along the line.
-        """
-        found: list[Violation] = []
-        compared = 0
+    def contradicted(self, designs: Designs, costs: FloatArray, tolerance: float) -> list[str]:
+        """Give up the directions that neighbours among solved designs contradict, and say which."""
+        ranks, words = self._ranking.ranks(designs), []
         for axis, field in enumerate(self.fields):
-            first, second = self.pairs(designs, axis)
-            for metric in self.metrics:
-                if (metric, field) not in self.known or metric in self.space.choices or not first.size:
+            order = np.lexsort((ranks[:, axis], *np.delete(ranks, axis, axis=1).T))
+            line = np.delete(ranks[order], axis, axis=1)
+            same = np.flatnonzero((line[1:] == line[:-1]).all(axis=1))
+            first, second = order[same], order[same + 1]
+            for k, demand in enumerate(self._demands):
+                sign = self.directions.get(demand.metric, {}).get(axis)
+                if sign is None or not same.size:
                     continue
-                sign = self.known[metric, field]
-                low, high = values[metric][first], values[metric][second]
+                low, high = demand.sign * costs[first, k], demand.sign * costs[second, k]
                 with np.errstate(invalid="ignore"):
                     step = np.where(low == high, 0.0, high - low)
-                    size = self._tolerance * np.maximum(np.abs(low), np.abs(high))
-                size = np.where(np.isfinite(step), size, 0.0)
+                    size = tolerance * np.maximum(np.abs(low), np.abs(high))
                 against = np.abs(step) if sign == 0 else -sign * step
-                compared += first.size
-                bad = against > size
+                bad = against > np.where(np.isfinite(step), size, 0.0)
                 if bad.any():
-                    k = int(np.where(bad, against, -np.inf).argmax())
-                    found.append(
-                        Violation(
-                            metric=metric,
-                            field=field,
-                            direction=self.word(metric, field),
-                            designs=(int(designs[first[k]]), int(designs[second[k]])),
-                            values=(float(low[k]), float(high[k])),
-                        )
+                    at = int(np.where(bad, against, -np.inf).argmax())
+                    word = next(word for word, value in DIRECTIONS.items() if value == sign)
+                    words.append(
+                        f"{demand.metric} is declared {word} in {field}, but is {low[at]:.6g} at design"
+                        f" {designs[first[at]]} and {high[at]:.6g} at design {designs[second[at]]}"
                     )
-        return found, compared
+                    del self.directions[demand.metric][axis]
+        return words
 
-    def forget(self, violations: Sequence[Violation]) -> None:
-        """Count the contradicted directions as unknown."""
-        for violation in violations:
-            self.known.pop((violation.metric, violation.field), None)
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sum:
+    """A signed metric that is a constant and tables over the ranks of one field or of two."""
+
+    constant: float
+    tables: Mapping[tuple[int, ...], FloatArray]
+
+    def at(self, ranks: Ranks) -> FloatArray:
+        """Return its values at designs."""
+        return self.constant + sum(
+            (table[tuple(ranks[:, axis] for axis in axes)] for axes, table in self.tables.items()),
+            np.zeros(len(ranks)),
+        )
+
+    def least(self, low: Ranks, high: Ranks) -> FloatArray:
+        """Return no more than the least in boxes; the least itself where no table has two fields."""
+        total = np.full(len(low), self.constant)
+        for axes, table in self.tables.items():
+            inside = np.ones((len(low), *table.shape), dtype=bool)
+            for place, axis in enumerate(axes):
+                shape = [-1 if other == place else 1 for other in range(len(axes))]
+                rank = np.arange(table.shape[place]).reshape(1, *shape)
+                ends = (end[:, axis].reshape(-1, *([1] * len(axes))) for end in (low, high))
+                inside &= (next(ends) <= rank) & (rank <= next(ends))
+            total += np.where(inside, table, np.inf).reshape(len(low), -1).min(axis=1)
+        return total
+
+
+def field_sums(ranking: Ranking, demands: Sequence[Demand]) -> dict[int, Sum]:
+    """Return those demands that are varied fields, as sums of one table."""
+    space, names = ranking.space, list(ranking.space.choices)
+    found = {}
+    for k, demand in enumerate(demands):
+        if demand.metric in names:
+            axis = names.index(demand.metric)
+            table = demand.sign * space.column(demand.metric)[ranking.orders[axis]].astype(float)
+            found[k] = Sum(constant=0.0, tables={(axis,): table})
+    return found
+
+
+def learned_sums(
+    ranking: Ranking,
+    demands: Sequence[Demand],
+    wanted: Sequence[int],
+    solve: Callable[[Designs], FloatArray],
+    seed: int,
+) -> dict[int, Sum]:
+    """Return those of some demands that are sums of choices or of pairs, as far as solved designs tell.
+
+    Differences along every field from one design give the tables of single fields, differences along two
+    fields those of pairs (the anchored decomposition, cut-HDMR [1]_); designs drawn at random, which the
+    tables have not seen, check both. Where pairs would take more than a quarter of the designs, none is
+    looked for.
+
+    References
+    ----------
+    .. [1] H. Rabitz, O. F. Alis, "General foundations of high-dimensional model representations", Journal of
+       Mathematical Chemistry 25, 1999.
+    """
+    space, count = ranking.space, ranking.space.count()
+    first = space.first()
+    if first is None or not wanted:
+        return {}
+    based = [
+        values.index(value) if (value := get_field(space.base, space.paths[name])) in values else 0
+        for name, values in space.choices.items()
+    ]
+    start = space.admitted(space.numbers([int(space.number_of(based))]))
+    anchor = ranking.ranks(start if start.size else np.array([first]))[0]
+    drawn = ranking.ranks(space.sample(min(HELD_OUT, count), seed=seed))
+
+    def values(*axes: int) -> FloatArray | None:
+        """Return the demands over all choices of some fields around the anchor."""
+        sizes = [space.shape[axis] for axis in axes]
+        ranks = np.tile(anchor, (math.prod(sizes), 1))
+        ranks[:, list(axes)] = np.stack([grid.ravel() for grid in np.indices(sizes)], axis=1)
+        numbers = ranking.numbers(ranks)
+        if space.admitted(space.numbers(numbers)).size < numbers.size:
+            return None
+        return solve(numbers).reshape(*sizes, len(demands))
+
+    def unexplained(sums: dict[int, Sum], ranks: Ranks) -> list[int]:
+        costs = solve(ranking.numbers(ranks))
+        with np.errstate(invalid="ignore"):
+            bad = {k: np.abs(one.at(ranks) - costs[:, k]) > ROUNDING * sizes[k] for k, one in sums.items()}
+        return [k for k in sums if bad[k].any() or not np.isfinite(costs[:, k]).all()]
+
+    lines = [values(axis) for axis in range(len(space.shape))]
+    if any(line is None for line in lines):
+        return {}
+    base = solve(ranking.numbers(anchor[None]))[0]
+    every = np.concatenate([line for line in lines if line is not None])
+    if not np.isfinite(every[:, wanted]).all():
+        wanted = [k for k in wanted if np.isfinite(every[:, k]).all()]
+    sizes = np.abs(every).max(axis=0)
+    tables: dict[int, dict[tuple[int, ...], FloatArray]] = {
+        k: {(axis,): line[:, k] - base[k] for axis, line in enumerate(lines) if line is not None}
+        for k in wanted
+    }
+    sums = {k: Sum(constant=float(base[k]), tables=tables[k]) for k in wanted}
+    rest = unexplained(sums, drawn)
+    if rest:
+        far = np.where(anchor > 0, 0, np.array(space.shape) - 1)
+        pairs = [
+            (a, b)
+            for a in range(len(anchor))
+            for b in range(a)
+            if far[a] != anchor[a] and far[b] != anchor[b]
+        ]
+        corners = np.tile(anchor, (len(pairs), 1))
+        for row, pair in zip(corners, pairs, strict=True):
+            row[list(pair)] = far[list(pair)]
+        numbers = ranking.numbers(corners)
+        if pairs and space.admitted(space.numbers(numbers)).size == numbers.size:
+            off = np.stack([sums[k].at(corners) - solve(numbers)[:, k] for k in rest], axis=1)
+            met = [
+                pair
+                for pair, row in zip(pairs, off, strict=True)
+                if (np.abs(row) > ROUNDING * sizes[rest]).any()
+            ]
+            if sum(space.shape[a] * space.shape[b] for a, b in met) <= count / 4:
+                for a, b in met:
+                    both = values(a, b)
+                    for k in rest if both is not None else ():
+                        own = tables[k]
+                        own[a, b] = both[..., k] - base[k] - own[a,][:, None] - own[b,][None]
+    bad = unexplained(sums, drawn)
+    return {k: one for k, one in sums.items() if k not in bad}

@@ -30,15 +30,16 @@ def shown_progress() -> Callable[[int, int], None]:
     return show
 
 
-def shown_left() -> Callable[[object], None]:
-    """Return what writes what a search leaves open to standard error, at most once a second."""
-    said = -SECONDS
+def shown_steps(*, always: bool) -> Callable[[object], None]:
+    """Return a writer of steps to standard error, at most once a second; silent in a pipe unless `always`."""
+    shown = always or sys.stderr.isatty()
+    last = time.monotonic() - SECONDS * always
 
-    def show(left: object) -> None:
-        nonlocal said
-        if time.monotonic() - said >= SECONDS:
-            said = time.monotonic()
-            print(left, file=sys.stderr, flush=True)
+    def show(step: object) -> None:
+        nonlocal last
+        if shown and time.monotonic() - last >= SECONDS:
+            last = time.monotonic()
+            print(step, file=sys.stderr, flush=True)
 
     return show
 

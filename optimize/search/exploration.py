@@ -11,8 +11,8 @@ import numpy as np
 
 from optimize.search.feasibility import Exclusion, Goals, Objectives, objective_values
 from optimize.search.greedy import Step
+from optimize.search.milp import Proof
 from optimize.search.pareto import FloatArray, FrontComparison, IntArray, compare_fronts, knee_index
-from optimize.search.proof import Proof
 from optimize.search.reduction import BoolArray, Reduction, judged
 from optimize.spaces.holes import Hole
 from optimize.spaces.numbering import Columns
@@ -65,7 +65,7 @@ class Exploration(Objectives):
     history : tuple of Step
         The path of a greedy or coordinate search; empty otherwise.
     proof : Proof or None
-        What a branch and bound rests on; None for other methods.
+        The grounds of the exact method; None for other methods.
     feasible_designs : int
         Number of feasible designs.
     complete : bool
@@ -112,6 +112,16 @@ class Exploration(Objectives):
     def spec(self, row: int) -> Any:
         """Return the spec of a row."""
         return self.space.spec(int(self.table["design"][row]))
+
+    @property
+    def bound(self) -> tuple[float, ...] | None:
+        """Per objective, the value that no design betters, of the exact method; None for others."""
+        return None if self.proof is None else self.proof.bound
+
+    @property
+    def gap(self) -> float | None:
+        """How far the best may be from the bound (see `Proof`), of the exact method; None for others."""
+        return None if self.proof is None else self.proof.gap
 
     @property
     def unseen(self) -> int:

@@ -14,17 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 from optimize import checks
-from optimize.programs.milp import seconds_of
-from optimize.search.bounds import Bounds, Derived
-from optimize.search.clock import announced, shown_left, shown_progress
+from optimize.programs.linear import seconds_of
+from optimize.search.bounds import Derived, Directions
+from optimize.search.clock import announced, shown_progress, shown_steps
 from optimize.search.exploration import Exploration, conclude
-from optimize.search.feasibility import Goals
-from optimize.search.greedy import Step
-from optimize.search.methods import Evaluator, run_branch_and_bound, run_search
-from optimize.search.proof import Proof
+from optimize.search.feasibility import Goals, objective_values, violation
+from optimize.search.greedy import Step, search, simplex_weights
+from optimize.search.milp import Milp, Proof
+from optimize.search.pareto import FloatArray
 from optimize.search.survey import Survey, surveyed
+from optimize.spaces.evaluation import stack
 from optimize.spaces.holes import holes_of
-from optimize.spaces.numbering import Designs
+from optimize.spaces.numbering import Columns, Designs
 from optimize.spaces.running import Plan, Runner
 from optimize.spaces.space import Space
 
@@ -32,10 +33,51 @@ if TYPE_CHECKING:
     from optimize.spaces.chunk_store import ChunkStore
     from qmodels.systems.spec.store import ResultStore
 
-METHODS = ("exhaustive", "greedy", "branch_and_bound")
+METHODS = ("exhaustive", "greedy", "milp")
 
 KEPT_TOGETHER = 256
 """Designs of a task of which the front alone is kept, where the model takes them one by one."""
+
+
+class Evaluator:
+    """Evaluates what a method asks for and keeps all rows for the table."""
+
+    def __init__(self, runner: Runner, goals: Goals, progress: Callable[[int, int], None]) -> None:
+        self.runner, self.goals, self._progress = runner, goals, progress
+        self._designs: list[Designs] = []
+        self._blocks: list[Columns] = []
+        self._evaluations = self._looked = 0
+
+    def columns(self, numbers: Designs) -> Columns:
+        """Return varied fields and metrics of designs not asked for before."""
+        metrics, evaluations = self.runner.run(numbers)
+        self._evaluations += evaluations
+        self._looked += numbers.size
+        self._designs.append(numbers)
+        self._blocks.append(metrics)
+        self._progress(self._looked, self._looked)
+        plan = self.runner.plan
+        return {**plan.space.columns(numbers), **metrics, **plan.compared(metrics)}
+
+    def numbers(self, designs: Designs) -> Columns:
+        """Return the same columns; words are neither objectives nor limited."""
+        columns = self.columns(designs)
+        objective_values(columns, tuple({demand.metric for demand in self.goals.demands()}))
+        return columns
+
+    def costs(self, designs: list[int]) -> tuple[FloatArray, FloatArray]:
+        """Return the costs of designs and how far they violate the constraints, for a search."""
+        table = self.columns(np.array(designs, dtype=np.int64))
+        return self.goals.costs(table), violation(table, self.goals.subject_to)
+
+    def found(self) -> tuple[Designs, Columns, int]:
+        """Return all designs looked at in ascending order, their metrics, and the evaluations spent."""
+        if not self._designs:
+            return np.zeros(0, dtype=np.int64), {}, 0
+        numbers = np.concatenate(self._designs)
+        metrics = stack(self._blocks, numbers, self.runner.plan.space)
+        rows = np.argsort(numbers)
+        return numbers[rows], {name: column[rows] for name, column in metrics.items()}, self._evaluations
 
 
 def explore(
@@ -51,7 +93,7 @@ def explore(
     weights: Sequence[Sequence[float]] | None = None,
     restarts: int = 0,
     coordinate: bool = False,
-    bounds: Bounds | Derived | None = None,
+    bounds: Directions | Derived | None = None,
     time_limit: float | None = None,
     seed: int = 0,
     digits: int | None = None,
@@ -80,10 +122,11 @@ def explore(
         ``{metric: (low, high)}``, inclusive; None leaves a side open. Designs that the model calls
         not ``stable`` (a truth value) and those infinitely bad in an objective are never feasible;
         ``{"stable": (None, None)}`` admits the former.
-    method : {"exhaustive", "greedy", "branch_and_bound"}
+    method : {"exhaustive", "greedy", "milp"}
         Every design (the oracle); a search along the fields (see `optimize.search.greedy.search`), whose
-        front is that of the designs it looked at; or branch and bound, which finds the front of
-        all designs and evaluates only those that the bounds do not exclude.
+        front is that of the designs it looked at; or the exact method, an integer program solved by HiGHS
+        (see `optimize.search.milp`), which finds one design for each distinct point of the front of all
+        designs, and solves only those that bounds and sums do not exclude.
     designs : sequence of int, optional
         Only these designs, for example the front of an earlier exploration; exhaustive only.
     order : sequence of str, optional
@@ -98,19 +141,15 @@ def explore(
         Whether the greedy search goes on by coordinate moves: each scan looks at every choice, and passes
         are repeated until no change of a single field improves the result.
     bounds : mapping, optional
-        Required for branch and bound: for every metric among the objectives and constraints
-        ``{field: "increasing" | "decreasing" | "constant"}``, which says how the metric moves when
-        the field grows, with everything else held (it may also stay); a field that is not named may
-        do anything and is enumerated. Metrics and fields that play no part are passed over. Instead
-        of a mapping, a function bounds the metric over boxes: it takes the smallest and the largest
-        values of all fields, ``{field: array}``, one entry per box, and returns arrays of lower and
-        upper bounds.
-        Or what a model derives from its formulas (``qmodels.bounds(spec)``): then one design is found for
-        each distinct point of the front, the best regions first.
+        Of the exact method: ``{metric: {field: "increasing" | "decreasing" | "constant"}}`` says how metrics
+        move when the field grows, with everything else held (they may also stay); with a field that is not
+        named they may do anything. Or bounds that a model derives from its formulas
+        (``qmodels.bounds(spec)``). Of a metric without bounds the method finds out whether it is a sum of
+        choices or of pairs of them; else it is solved wherever the other ones leave it open.
     time_limit : float, optional
-        Seconds after which such a search ends with what it has; ``proof.gap`` says what may be missing.
+        Seconds after which the exact method ends with what it has; ``gap`` says what may be missing.
     seed : int
-        Of random designs: those of `restarts`, and those where branch and bound looks first.
+        Of random designs: those of `restarts`, and those that the exact method solves.
     digits : int, optional
         Compare objectives and limited metrics in so many significant digits, so that differences
         within the tolerance of a model's solver are ties; the table has them as the model gave
@@ -137,8 +176,9 @@ def explore(
     progress : callable or True, optional
         Called with (designs finished, designs in all) after every chunk; a search knows no
         total and reports what it has as both. If the front alone is kept, those that constraints exclude
-        count. True writes it to standard error, with the time left. Without a callable, a terminal is told
-        how long all designs take as soon as the first are done, if that is 10 s or more.
+        count. True writes it to standard error, with the time left, or with bound and gap. Without a
+        callable, a terminal is told how long all designs take as soon as the first are done, if that is 10 s
+        or more, and the steps of the exact method.
     keep : {"all", "front"} or path
         Which designs the table has: all; or one for each distinct point of the front, with the number of
         those that tie in ``ties``: memory then does not grow with the space, and workers send no more than
@@ -152,7 +192,8 @@ def explore(
         Table, front, knee and what the constraints excluded. With nothing feasible the front
         is empty, ``excluded`` says by how much each constraint is missed (of designs that are not
         stable: which ``bottleneck`` fills up, and by what ``bottleneck_load``, if the model returns
-        them), and ``closest`` which row violates them least. ``proof`` says what a branch and bound rests on.
+        them), and ``closest`` which row violates them least. ``bound``, ``gap`` and ``proof`` are those of the
+        exact method.
 
     Raises
     ------
@@ -189,7 +230,7 @@ def explore(
     The same front without looking at every design, as latency never grows with either field:
 
     >>> falls, grows = ({"channels": word, "width": word} for word in ("decreasing", "increasing"))
-    >>> proven = explore(space, model, minimize=["latency", "cost"], method="branch_and_bound",
+    >>> proven = explore(space, model, minimize=["latency", "cost"], method="milp",
     ...                  bounds={"latency": falls, "cost": grows}, vectorized=True)
     >>> proven.proof.proven, proven.compare(result).missed.size
     (True, 0)
@@ -245,17 +286,20 @@ def explore(
             (numbers, metrics, errors), evaluations = runner.found(admitted)
         else:
             evaluator = Evaluator(runner, goals, report)
-            if bounds is not None:
-                watch = shown_left() if progress is True else lambda left: None
-                proof = run_branch_and_bound(evaluator, bounds, seed, time_limit=time_limit, watch=watch)
+            if method == "milp":
+                proof = Milp(
+                    space, evaluator.numbers, demands=goals.demands(), bounds=bounds,
+                    limited=goals.subject_to, digits=digits, time_limit=seconds_of(time_limit),
+                    watch=shown_steps(always=progress is True), seed=seed,
+                ).run()  # fmt: skip
             else:
-                history = run_search(
-                    evaluator,
-                    coordinate=coordinate,
-                    order=order,
-                    weights=weights,
-                    restarts=restarts,
-                    seed=seed,
+                history = search(
+                    space,
+                    evaluator.costs,
+                    weights=_weights(weights, len(goals.objectives)),
+                    order=_order(order, space),
+                    exhaustive_scans=coordinate,
+                    starts=space.sample(min(restarts, space.count()), seed=seed).tolist() if restarts else (),
                 )
             numbers, metrics, evaluations = evaluator.found()
     table = {"design": numbers, **space.columns(numbers), **metrics}
@@ -281,21 +325,20 @@ def _check_method(
     """Refuse an unknown method, and arguments that belong to another one."""
     if method == "coordinate":
         raise ValueError("method 'coordinate' is now method='greedy' with coordinate=True")
+    if method == "branch_and_bound":
+        raise ValueError("method 'branch_and_bound' is now method='milp'")
     checks.choice("method", method, METHODS)
     if method != "greedy" and searching:
         raise ValueError("order, weights, restarts and coordinate belong to the method greedy")
     if method != "exhaustive" and designs is not None:
         raise ValueError(f"designs belongs to the method exhaustive, got method {method!r}")
-    if (bounds is not None) != (method == "branch_and_bound"):
-        raise ValueError(
-            f"bounds belongs to the method branch_and_bound and is required there, got {bounds!r}"
-        )
+    if method != "milp" and (bounds is not None or time_limit is not None):
+        raise ValueError(f"bounds and time_limit belong to the method milp, got method {method!r}")
     if bounds is not None and not isinstance(bounds, Mapping) and not hasattr(bounds, "stages"):
-        raise ValueError(f"bounds must map metrics to what is known of them, got {bounds!r}")
-    if time_limit is not None:
-        seconds_of(time_limit)
-        if isinstance(bounds, Mapping) or bounds is None:
-            raise ValueError("time_limit belongs to branch and bound with bounds that a model derives")
+        raise ValueError(
+            f"bounds must be {{metric: {{field: direction}}}} or what a model derives, got {bounds!r}"
+        )
+    seconds_of(time_limit)
 
 
 def _folder(keep: str | os.PathLike[str]) -> Path | None:
@@ -336,3 +379,27 @@ def _admitted(space: Space, designs: npt.ArrayLike | None) -> tuple[Designs, tup
     bad = list(space.violations(numbers).values())
     allowed = numbers[~np.logical_or.reduce(bad)] if bad else numbers
     return allowed, tuple(int(each.sum()) for each in bad)
+
+
+def _weights(weights: Sequence[Sequence[float]] | None, objectives: int) -> list[tuple[float, ...]]:
+    if weights is None:
+        return simplex_weights(objectives)
+    result = [tuple(map(float, one)) for one in weights]
+    for one in result:
+        if len(one) != objectives or not all(0 <= weight < np.inf for weight in one) or not sum(one):
+            raise ValueError(
+                f"weights must be {objectives} numbers >= 0, not all 0, for every path, got {one!r}"
+            )
+    if not result:
+        raise ValueError("weights must have at least one path, got none")
+    return result
+
+
+def _order(order: Sequence[str] | None, space: Space) -> tuple[str, ...]:
+    result = tuple(space.choices if order is None else order)
+    for name in result:
+        if name not in space.choices or result.count(name) > 1:
+            raise ValueError(
+                f"order must name fields of the space once, got {name!r}{checks.nearest(name, space.choices)}"
+            )
+    return result

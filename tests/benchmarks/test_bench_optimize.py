@@ -160,8 +160,8 @@ def test_the_front_of_ten_million_designs(benchmark):
     assert result.evaluations == space.size == 25**5
 
 
-def test_branch_and_bound_over_a_million_designs(benchmark):
-    options = {"method": "branch_and_bound", "bounds": LARGE_BOUNDS, "vectorized": True, **GOALS}
+def test_the_exact_method_over_a_million_designs(benchmark):
+    options = {"method": "milp", "bounds": LARGE_BOUNDS, "vectorized": True, **GOALS}
     result = benchmark.pedantic(explore, (large_space(), model), options, rounds=1)
     assert result.proof.proven and result.evaluations < 54_000
 

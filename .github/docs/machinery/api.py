@@ -37,7 +37,7 @@ SUBJECTS = {
     },
     "qmodels.optimize": {
         "Spaces and fields": "Space field_paths find_field get_field replace_fields",
-        "Exploration": "explore Exploration Exclusion Step simplex_weights Proof Violation",
+        "Exploration": "explore Exploration Exclusion Step simplex_weights Proof ProofStep",
         "Fronts": """
             compare_fronts FrontComparison epsilon_thin hypervolume knee_index nondominated
         """,
