@@ -246,6 +246,10 @@ class Sum:
             np.zeros(len(ranks)),
         )
 
+    def end(self, of: Callable[[FloatArray], float]) -> float:
+        """Return the sum of the least, or of the largest, entries of all tables: no value lies beyond it."""
+        return self.constant + sum(float(of(table)) for table in self.tables.values())
+
     def least(self, low: Ranks, high: Ranks) -> FloatArray:
         """Return no more than the least in boxes; the least itself where no table has two fields."""
         total = np.full(len(low), self.constant)
@@ -319,44 +323,34 @@ def learned_sums(
             bad = {k: np.abs(one.at(ranks) - costs[:, k]) > ROUNDING * sizes[k] for k, one in sums.items()}
         return [k for k in sums if bad[k].any() or not np.isfinite(costs[:, k]).all()]
 
-    lines = [values(axis) for axis in range(len(space.shape))]
-    if any(line is None for line in lines):
+    lines = [line for axis in range(len(anchor)) if (line := values(axis)) is not None]
+    if len(lines) < len(anchor):
         return {}
     base = solve(ranking.numbers(anchor[None]))[0]
-    every = np.concatenate([line for line in lines if line is not None])
-    if not np.isfinite(every[:, wanted]).all():
-        wanted = [k for k in wanted if np.isfinite(every[:, k]).all()]
+    every = np.concatenate(lines)
     sizes = np.abs(every).max(axis=0)
     tables: dict[int, dict[tuple[int, ...], FloatArray]] = {
-        k: {(axis,): line[:, k] - base[k] for axis, line in enumerate(lines) if line is not None}
+        k: {(axis,): line[:, k] - base[k] for axis, line in enumerate(lines)}
         for k in wanted
+        if np.isfinite(every[:, k]).all()
     }
-    sums = {k: Sum(constant=float(base[k]), tables=tables[k]) for k in wanted}
+    sums = {k: Sum(constant=float(base[k]), tables=own) for k, own in tables.items()}
     rest = unexplained(sums, drawn)
-    if rest:
-        far = np.where(anchor > 0, 0, np.array(space.shape) - 1)
-        pairs = [
-            (a, b)
-            for a in range(len(anchor))
-            for b in range(a)
-            if far[a] != anchor[a] and far[b] != anchor[b]
-        ]
-        corners = np.tile(anchor, (len(pairs), 1))
-        for row, pair in zip(corners, pairs, strict=True):
-            row[list(pair)] = far[list(pair)]
-        numbers = ranking.numbers(corners)
-        if pairs and space.admitted(space.numbers(numbers)).size == numbers.size:
-            off = np.stack([sums[k].at(corners) - solve(numbers)[:, k] for k in rest], axis=1)
-            met = [
-                pair
-                for pair, row in zip(pairs, off, strict=True)
-                if (np.abs(row) > ROUNDING * sizes[rest]).any()
-            ]
-            if sum(space.shape[a] * space.shape[b] for a, b in met) <= count / 4:
-                for a, b in met:
-                    both = values(a, b)
-                    for k in rest if both is not None else ():
-                        own = tables[k]
-                        own[a, b] = both[..., k] - base[k] - own[a,][:, None] - own[b,][None]
+    far = np.where(anchor > 0, 0, np.array(space.shape) - 1)
+    moving = np.flatnonzero(far != anchor).tolist()
+    pairs = [(a, b) for b in moving for a in moving if a > b] if rest else []
+    corners = np.tile(anchor, (len(pairs), 1))
+    for row, pair in zip(corners, pairs, strict=True):
+        row[list(pair)] = far[list(pair)]
+    numbers = ranking.numbers(corners)
+    if space.admitted(space.numbers(numbers)).size == numbers.size > 0:
+        off = np.stack([sums[k].at(corners) - solve(numbers)[:, k] for k in rest], axis=1)
+        met = [pairs[row] for row in np.flatnonzero((np.abs(off) > ROUNDING * sizes[rest]).any(axis=1))]
+        if sum(space.shape[a] * space.shape[b] for a, b in met) <= count / 4:
+            for a, b in met:
+                both = values(a, b)
+                for k in rest if both is not None else ():
+                    own = tables[k]
+                    own[a, b] = np.asarray(both)[..., k] - base[k] - own[a,][:, None] - own[b,][None]
     bad = unexplained(sums, drawn)
     return {k: one for k, one in sums.items() if k not in bad}

@@ -192,8 +192,8 @@ def explore(
         Table, front, knee and what the constraints excluded. With nothing feasible the front
         is empty, ``excluded`` says by how much each constraint is missed (of designs that are not
         stable: which ``bottleneck`` fills up, and by what ``bottleneck_load``, if the model returns
-        them), and ``closest`` which row violates them least. ``bound``, ``gap`` and ``proof`` are those of the
-        exact method.
+        them), and ``closest`` which row violates them least. ``bound``, ``gap`` and ``proof`` are
+        those of the exact method.
 
     Raises
     ------

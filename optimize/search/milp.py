@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from optimize.programs.linear import Model
 from optimize.search.bounds import (
     ROUNDING,
     DeclaredBounds,
@@ -24,14 +23,13 @@ from optimize.search.bounds import (
     learned_sums,
 )
 from optimize.search.feasibility import Demand
+from optimize.search.master import Master
 from optimize.search.pareto import FloatArray, distinct_front, dominated_by, hypervolume, nondominated
 from optimize.spaces.evaluation import significant
 from optimize.spaces.numbering import Columns, Designs
 from optimize.spaces.space import Space
 from optimize.spaces.stability import STABLE, saturated
 
-RESOLUTION = 1e-6
-"""Differences that the integer program tells apart, in the range of an objective."""
 COLUMNS = 64
 """Boxes that the integer program chooses among, those of the least bounds; the next one bounds the others."""
 FEW, MANY = 32, 1024
@@ -154,11 +152,11 @@ class Boxes:
 class Milp:
     """Search for every distinct point of the front.
 
-    The master program has a binary for each choice of each field; a column for each open box, of which those
-    that hold the choices share one unit; and continuous objectives, each at least the bound of the box and
-    equal to its sum of choices where it is one. Its minimum, with each objective below the value that the
-    front has already (the epsilon constraint), is the bound, and its choices are the candidate. Boxes of the
-    least bounds are halved until a design solved decides them.
+    Of the open boxes, those of the least bounds enter a program (see `Master`), whose choices are the
+    candidate. A box is solved, at a design that decides it, or else halved, only where no other bound is
+    better: as no undiscovered design dominates it then, no design is solved that the bounds of single designs
+    would have excluded. Where all metrics are sums, the program alone finds the best, and the front of two
+    objectives by the epsilon constraint: each solution bounds the second objective of the next one.
     """
 
     def __init__(
@@ -195,10 +193,9 @@ class Milp:
             if self._derived
             else DeclaredBounds(self._ranking, self._demands, bounds or {}, self._solved)  # type: ignore[arg-type]
         )
-        self._rules = [table for _, table in space.tables.values() if table is not None]
         # Without bounds the program has the constraints as rows; else a box holds designs that are admitted
         # all or none.
-        self._whole = bounds is None and len(self._rules) == len(space.tables)
+        self._whole = bounds is None and all(table is not None for _, table in space.tables.values())
         self._steps: list[ProofStep] = []
         self._boxes = 0
         self._sums: dict[int, Sum] = {}
@@ -359,9 +356,8 @@ class Milp:
     def _open(self, boxes: Boxes) -> npt.NDArray[np.bool_]:
         """Tell which boxes may hold a point that no design so far equals or dominates."""
         bound = self._below(boxes.bound)
-        possible: npt.NDArray[np.bool_] = (bound <= self._limits).all(axis=1) & ~np.isposinf(bound).any(
-            axis=1
-        )
+        possible: npt.NDArray[np.bool_] = np.all(bound <= self._limits, axis=1)
+        possible &= ~np.isposinf(bound).any(axis=1)
         rows = np.flatnonzero(possible)
         costs = bound[rows][:, self._objective]
         with np.errstate(invalid="ignore", over="ignore"):
@@ -383,106 +379,19 @@ class Milp:
         return np.lexsort((ties, first))
 
     def _candidate(self, boxes: Boxes, epsilon: FloatArray) -> Ranks | None:
-        """Solve the master program; return the ranks of its best choices, if there are any."""
-        space, model, goals = self._space, Model(), list(self._objective)
-        bounds = boxes.bound[:, goals]
-        known = np.concatenate([bounds, self._front, epsilon[None]])
-        known = np.where(np.isfinite(known), known, np.nan)
-        with np.errstate(all="ignore"):
-            least = np.array([np.nanmin(column) if np.isfinite(column).any() else 0.0 for column in known.T])
-            most = np.array([np.nanmax(column) if np.isfinite(column).any() else 1.0 for column in known.T])
-        for place, k in enumerate(goals):
-            if k in self._sums:
-                one = self._sums[k]
-                least[place] = one.constant + sum(table.min() for table in one.tables.values())
-                most[place] = one.constant + sum(table.max() for table in one.tables.values())
-        scale = np.where(most > least, most - least, np.maximum(np.abs(least), 1.0))
-        x = [[model.binary() for _ in range(size)] for size in space.shape]
-        z = [model.continuous(-1.0, None, cost=1.0 if k == 0 else 1e-3) for k in range(len(goals))]
-        y = [model.continuous(0.0, 1.0) for _ in range(len(boxes))]
-        cells = self._cells(model, x)
-        for choices in x:
-            model.equal(dict.fromkeys(choices, 1.0), 1.0)
-        model.equal(dict.fromkeys(y, 1.0), 1.0)
-        for axis, choices in enumerate(x):
-            for rank, choice in enumerate(choices):
-                holds = (boxes.low[:, axis] <= rank) & (rank <= boxes.high[:, axis])
-                if not holds.all():
-                    terms = {y[b]: -1.0 for b in np.flatnonzero(holds).tolist()}
-                    model.at_most({choice: 1.0, **terms}, 0.0)
-        for place in range(len(goals)):
-            scaled = np.where(
-                np.isfinite(bounds[:, place]), (bounds[:, place] - least[place]) / scale[place], -1.0
-            )
-            model.at_most({z[place]: -1.0, **dict(zip(y, scaled.tolist(), strict=True))}, 0.0)
-            if np.isfinite(epsilon[place]):
-                room = (epsilon[place] - least[place]) / scale[place]
-                model.at_most({z[place]: 1.0}, room - (RESOLUTION if goals[place] in self._sums else 0.0))
-        for k, one in self._sums.items():
-            size = max(sum(np.ptp(table) for table in one.tables.values()), 1e-300)
-            terms: dict[int, float] = {}
-            for axes, table in one.tables.items():
-                for variable, value in zip(cells[axes], table.ravel().tolist(), strict=True):
-                    terms[variable] = terms.get(variable, 0.0) + value
-            if k in goals:
-                place = goals.index(k)
-                row = {variable: value / scale[place] for variable, value in terms.items()}
-                model.at_most({**row, z[place]: -1.0}, (least[place] - one.constant) / scale[place])
-            if np.isfinite(self._limits[k]):
-                row = {variable: value / size for variable, value in terms.items()}
-                model.at_most(row, (self._limits[k] - one.constant) / size + ROUNDING)
+        """Return the best choices in boxes, below epsilon."""
+        master = Master(self._ranking, self._sums, self._objective.tolist())
         if self._whole:
-            self._constrain(model, x)
-        for ranks in self._cuts:
-            model.at_most({x[axis][rank]: 1.0 for axis, rank in enumerate(ranks.tolist())}, len(x) - 1.0)
-        outcome = model.solve()
-        if outcome.status == "infeasible":
-            return None
-        if not outcome.values:
-            raise RuntimeError(f"HiGHS gave up on the program of {len(boxes)} boxes: {outcome.status}")
-        chosen = [np.argmax([outcome.values[choice] for choice in choices]) for choices in x]
-        return np.array(chosen, dtype=np.int32)
-
-    def _cells(self, model: Model, x: list[list[int]]) -> dict[tuple[int, ...], list[int]]:
-        """Return the variables of every table of sums: choices, or pairs of them."""
-        cells: dict[tuple[int, ...], list[int]] = {}
-        for axes in dict.fromkeys(axes for one in self._sums.values() for axes in one.tables):
-            if len(axes) == 1:
-                cells[axes] = x[axes[0]]
-                continue
-            first, second = (x[axis] for axis in axes)
-            grid = [[model.continuous(0.0, 1.0) for _ in second] for _ in first]
-            cells[axes] = [variable for row in grid for variable in row]
-            for choice, row in zip(first, grid, strict=True):
-                model.equal({**dict.fromkeys(row, 1.0), choice: -1.0}, 0.0)
-            for choice, column in zip(second, zip(*grid, strict=True), strict=True):
-                model.equal({**dict.fromkeys(column, 1.0), choice: -1.0}, 0.0)
-        return cells
-
-    def _constrain(self, model: Model, x: list[list[int]]) -> None:
-        """Add the constraints of the space, and the conditions under which its fields matter."""
-        places = [np.argsort(order) for order in self._ranking.orders]  # of every digit: its rank
-        for axes, allowed in self._rules:
-            if not axes:
-                continue
-            for cell in np.ndindex(allowed.shape[:-1]):
-                bad = np.flatnonzero(~allowed[cell]).tolist()
-                if bad:
-                    taken = [x[axis][places[axis][digit]] for axis, digit in zip(axes, cell, strict=False)]
-                    last = [x[axes[-1]][places[axes[-1]][digit]] for digit in bad]
-                    model.at_most(dict.fromkeys([*taken, *last], 1.0), float(len(taken)))
-        for axis, parents in self._space.structure.parents.items():
-            others = {x[axis][places[axis][digit]]: 1.0 for digit in range(1, len(x[axis]))}
-            for parent, allowed in parents.items():
-                good = {x[parent][places[parent][digit]]: -1.0 for digit in np.flatnonzero(allowed).tolist()}
-                model.at_most({**others, **good}, 0.0)
+            master.constrain(self._ranking)
+        master.exclude(self._cuts)
+        return master.solve(boxes.low, boxes.high, boxes.bound, self._limits, epsilon)
 
     def _step(self, boxes: Boxes, order: npt.NDArray[np.int64], candidate: Ranks, rounds: int) -> Boxes:
         """Solve designs that decide boxes, where no bound is better, and halve boxes of the best bounds."""
         count = min(max(self._space.size // 1000, FEW), MANY)
         if not self._derived:  # bounds take designs, or next to nothing
             best = int(nondominated(boxes.bound[order[:AT_ONCE]][:, self._objective]).sum())
-            count = max(best, 1 if self._bounds.known else FEW)
+            count = max(best, self._designs.size // FEW if self._bounds.known else FEW, 4)
         chosen = order[:count]
         some, front = boxes.take(chosen), self._front
         wide = some.high > some.low

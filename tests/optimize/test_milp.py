@@ -126,7 +126,7 @@ def test_the_points_are_those_of_all_designs(
     options: dict[str, Any] = {"minimize": objectives, "digits": digits, "seed": seed, "vectorized": True}
     found = proven(space(), model, bounds=bounds, subject_to=subject_to, **options)
     if known != "nothing" and len(objectives) < 3:
-        assert found.evaluations < 0.3 * space().size
+        assert found.evaluations < (0.3 if known == "derived" else 0.6) * space().size
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)
