@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from optimize.checks import Range
-from optimize.search.exploration import Exploration
+from optimize.search.exploration import Exploration, said_distinct
 from optimize.search.feasibility import objective_values
 from optimize.search.pareto import IntArray, ideal_distance
 from optimize.spaces.numbering import Columns
+from optimize.spaces.tables import distinct_rows
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -120,13 +121,19 @@ class Decision:
         rows = self.simulated
         return rows[self.model.feasible[rows] & ~self.feasible[rows]]
 
+    @property
+    def distinct_front(self) -> int:
+        """Designs of the front that differ in any metric."""
+        table = {name: column[self.front] for name, column in self.table.items()}
+        return distinct_rows(table, self.model.space.choices)
+
     def __str__(self) -> str:
         total, done = len(self.feasible), len(self.simulated)
         kept = "" if self.model.complete else " of its front alone"
         lines = [
-            f"{total} designs by the model{kept}, {done} simulated in {self.seconds:.0f} s"
-            + (", interrupted" if self.interrupted else ""),
-            f"front: {len(self.front)} designs, "
+            f"{total} designs by the model{kept}{said_distinct(self.model.distinct_designs)}"
+            f", {done} simulated in {self.seconds:.0f} s" + (", interrupted" if self.interrupted else ""),
+            f"front: {len(self.front)} designs{said_distinct(self.distinct_front)}, "
             + ("settled" if self.settled else f"open: {len(self.open)} more could enter it"),
         ]
         if self.failed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from optimize.search.reduction import BoolArray, Reduction, judged
 from optimize.spaces.holes import Hole
 from optimize.spaces.numbering import Columns
 from optimize.spaces.space import Space
-from optimize.spaces.tables import save_table
+from optimize.spaces.tables import distinct_rows, save_table
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -142,6 +143,11 @@ class Exploration(Objectives):
         """Number of distinct points of the front; designs that tie there count once."""
         return len(self.front) - (self.duplicates if self.complete else 0)
 
+    @cached_property
+    def distinct_designs(self) -> int | None:
+        """Number of designs that differ in any metric, to all digits; None where not all are in the table."""
+        return distinct_rows(self.table, self.space.choices) if self.complete else None
+
     @property
     def hole_lines(self) -> list[str]:
         """The holes in words."""
@@ -183,7 +189,8 @@ class Exploration(Objectives):
     def __str__(self) -> str:
         lines = [
             f"{self.method}: {self._looked} of {self.space.size} designs"
-            f" ({self.evaluations} evaluated, {self.restored} restored), {self.feasible_designs} feasible,"
+            f" ({self.evaluations} evaluated, {self.restored} restored)"
+            f"{said_distinct(self.distinct_designs)}, {self.feasible_designs} feasible,"
             f" {self.distinct} distinct points and {self.duplicates} ties on the front"
         ]
         if self.knee is not None:
@@ -205,6 +212,11 @@ class Exploration(Objectives):
         return "\n".join(lines + [str(exclusion) for exclusion in self.excluded if exclusion.designs])
 
     __repr__ = __str__
+
+
+def said_distinct(designs: int | None) -> str:
+    """Return how many designs are distinct, behind their number; nothing where it is not known."""
+    return "" if designs is None else f", {designs} distinct"
 
 
 def conclude(

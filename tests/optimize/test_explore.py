@@ -181,7 +181,7 @@ def test_saturated_designs_stay_in_the_table_and_off_the_front():
     everything = explore(Space(Chip(), width=[1, 2]), solve, minimize=["latency", "cost"])
     assert np.isinf(everything.table["latency"]).all()
     assert not everything.feasible.any() and everything.front.tolist() == [] and everything.knee is None
-    assert "2 of 2 designs (2 evaluated, 0 restored), 0 feasible" in str(everything)
+    assert "2 of 2 designs (2 evaluated, 0 restored), 2 distinct, 0 feasible" in str(everything)
     assert (
         "nothing is feasible: latency < inf alone excludes all; all designs are infinitely far from it"
         "\nlatency < inf excludes 2 designs (full first: link in 2); all miss it by an infinite amount"
@@ -328,9 +328,14 @@ def test_progress_counts_designs():
 
 
 def test_a_summary_for_people():
-    text = str(explore(grid(), solve, **GOALS))
-    first, knee, saturated, excluded = text.splitlines()
-    assert first.startswith("exhaustive: 72 of 72 designs (72 evaluated, 0 restored), 24 feasible, ")
+    found = explore(grid(), solve, **GOALS)
+    first, knee, saturated, excluded = str(found).splitlines()
+    metrics = [column for name, column in found.table.items() if name not in ("design", *found.space.choices)]
+    rows = {tuple(row) for row in zip(*(column.tolist() for column in metrics), strict=True)}
+    assert found.distinct_designs == len(rows) < 72
+    assert first.startswith(
+        f"exhaustive: 72 of 72 designs (72 evaluated, 0 restored), {len(rows)} distinct, 24 feasible, "
+    )
     assert saturated.startswith("latency < inf excludes 36 designs (full first: ")
     assert knee.startswith("knee: design ") and "latency=" in knee and "policy='" in knee
     assert (

@@ -17,6 +17,7 @@ from cases.study.words.stated_error import LEGEND, cell
 from cases.study.words.stream import trace_limits, trace_section
 from cases.tables import heading, many, number
 from optimize.decisions.decision import LEVEL, Decision
+from optimize.search.exploration import said_distinct
 from optimize.search.feasibility import objective_values
 from optimize.search.pareto import IntArray, epsilon_thin
 from optimize.spaces.evaluation import significant
@@ -116,7 +117,10 @@ def trust(decision: Decision) -> Section:
     solved, feasible = model.solved, model.feasible_designs
     if model.complete:
         feasible = int(decision.feasible.sum())
-    lines = [f"{solved} designs solved, {solved - feasible} not feasible; {len(rows)} simulated"]
+    lines = [
+        f"{solved} designs solved{said_distinct(model.distinct_designs)}, {solved - feasible} not feasible"
+    ]
+    lines[0] += f"; {len(rows)} simulated"
     lines[0] += f" in {decision.seconds:.0f} s" + (" (interrupted)" if decision.interrupted else "")
     if not model.complete:
         lines.append(

@@ -19,6 +19,7 @@ from cases.tables import many
 from optimize.decisions.changes import Growth
 from optimize.decisions.decision import LEVEL, TIED, Decision
 from optimize.decisions.reasons import Alternative
+from optimize.search.exploration import said_distinct
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.conditions import plain, quantity
 from qmodels.systems.traffic.arrivals import Recorded
@@ -65,6 +66,7 @@ class Screen:
         found: dict[str, Any] = {
             "name": self.name,
             "designs": decision.model.solved,
+            "distinct": decision.model.distinct_designs,
             "simulated": len(decision.simulated),
             "seconds": decision.seconds,
             "preliminary": self._preliminary(),
@@ -87,6 +89,7 @@ class Screen:
             "changes": self._changes(),
             "front": {
                 "designs": len(decision.front),
+                "distinct": decision.distinct_front,
                 **{name: self._span(name) for name in decision.model.objectives},
             },
             "open": len(decision.open),
@@ -96,7 +99,8 @@ class Screen:
     def text(self) -> str:
         """Return the screen for a terminal."""
         found = self.data()
-        done = f"{many(found['designs'], 'design')}, {found['simulated']} simulated, {found['seconds']:.0f} s"
+        done = f"{many(found['designs'], 'design')}{said_distinct(found['distinct'])}, "
+        done += f"{found['simulated']} simulated, {found['seconds']:.0f} s"
         head = self.name[: WIDTH - len(done) - 2]
         above = [head + done.rjust(WIDTH - len(head)), "", *_preliminary(found["preliminary"])]
         best = found["best"]
@@ -252,7 +256,8 @@ class Screen:
         goals = self.decision.model.objectives
         spans = [f"{_words(name)} {self._span_text(name, *found['front'][name])}" for name in goals]
         more = f" ({found['open']} more could be on it)" if found["open"] else ""
-        return f"{many(found['front']['designs'], 'design')}{more}: {', '.join(spans)}"
+        front = f"{many(found['front']['designs'], 'design')}{said_distinct(found['front']['distinct'])}"
+        return f"{front}{more}: {', '.join(spans)}"
 
     def _measured(self, metric: str, design: int, beside: int) -> str:
         """Return a metric of a design, with its interval where there is room."""
@@ -370,7 +375,8 @@ def study_text(study: Study, where: str) -> str:
 def _side_by_side(found: Several, screens: list[Screen], where: str) -> str:
     """Return what the one design for all workloads is under each."""
     design, known = found.choice.chosen, [one.data() for one in screens]
-    done = f"{many(known[0]['designs'], 'design')}, {sum(one['simulated'] for one in known)} simulated, "
+    done = f"{many(known[0]['designs'], 'design')}{said_distinct(known[0]['distinct'])}, "
+    done += f"{sum(one['simulated'] for one in known)} simulated, "
     done += f"{sum(one['seconds'] for one in known):.0f} s"
     head = ", ".join(one.name for one in screens)[: WIDTH - len(done) - 2]
     reasons = [
