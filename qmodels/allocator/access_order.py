@@ -87,3 +87,13 @@ def access_order(
         access_within=1.0 - alone * quiet_inputs,
         own_read=(1.0 - reading) ** (output_ports - 1) * (1.0 - writes) ** input_ports,
     )
+
+
+def packet_order(mean_size: float) -> AccessOrder:
+    """Neighbours of an access where packets of so many segments, mean, are written and read in a row.
+
+    Packets written and read are taken as one after another at random, as many of each.
+    """
+    return AccessOrder(
+        other_access=0.5 / mean_size, other_packet=0.0, read_last=0.5, own_read=1.0, access_within=0.0
+    )

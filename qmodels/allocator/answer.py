@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.allocator.conflict_errors import design_errors
+from qmodels.allocator.conflict_errors import design_errors, rows_are_measured
 from qmodels.checks import FloatArray
 from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.spec.answer import Answer
@@ -23,6 +23,8 @@ def answer_of(
     order = (
         "mean_run_length plays no part: lists are taken as used up several times, whatever their first order"
     )
+    rows = "short lists of operations of whole packets are modelled for one input at line rate and one output"
+    overloaded = (spec.traffic.operations == "packet") & (np.asarray(load) > 1.0)
     runs = np.broadcast_to(np.not_equal(spec.allocation.mean_run_length, 1.0), np.shape(load))
     return Answer(
         model="data queueing, analytic",
@@ -33,7 +35,11 @@ def answer_of(
         bottleneck=np.full(np.shape(load), "output ports") if np.ndim(load) else "output ports",
         stable=load < 1.0,
         validated=validated,
-        doubts={known: np.logical_not(validated), order: runs},
+        doubts={
+            known: np.logical_not(validated),
+            order: runs,
+            rows: np.broadcast_to(overloaded & (not rows_are_measured(spec)), np.shape(load)),
+        },
         error=design_errors(spec, validated),
         details=dict(zip(LAWS, laws, strict=True)),
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from qmodels.evidence.error_map import ErrorMap, MeasuredError
 from qmodels.systems.packets.data_queueing import DataQueueing
+from qmodels.systems.packets.data_queueing_traffic import LineRate
 from qmodels.systems.traffic.arrivals import Poisson, Recorded
 
 ERRORS = ErrorMap(Path(__file__).with_name("error_map.csv"))
@@ -41,6 +42,8 @@ LOSSY_REGIONS = (
 def design_errors(spec: DataQueueing, validated: Any) -> dict[str, MeasuredError]:
     """Return the errors of designs, some of them validated, by how packets are admitted."""
     trials = spec.allocation.alloc_trial_count
+    if spec.traffic.operations == "packet":
+        return {}
     if spec.allocation.admission != "lossy":
         return conflict_errors(trials, validated)
     return LOSSY_ERRORS.at(region=lossy_region(spec, np.shape(validated)), trials=trials)
@@ -70,6 +73,19 @@ def _errors(trials: Any, validated: Any) -> dict[str, MeasuredError]:
 _of_one = cache(_errors)
 
 
+def rows_are_measured(spec: DataQueueing) -> bool:
+    """Return whether short lists under operations of whole packets are those of `packet_list`."""
+    traffic, allocation = spec.traffic, spec.allocation
+    return (
+        allocation.admission == "lossy"
+        and allocation.policy == "lists"
+        and isinstance(traffic.arrivals, LineRate)
+        and traffic.input_ports == traffic.output_ports == 1
+        and traffic.service != "arrival-order"
+        and bool(np.all(np.asarray(spec.data.busy_accesses) == 1))
+    )
+
+
 def is_validated(spec: DataQueueing) -> bool:
     """Return whether the design is like those whose write conflicts were found within `BAR`.
 
@@ -80,7 +96,7 @@ def is_validated(spec: DataQueueing) -> bool:
     data, traffic, trials = spec.data, spec.traffic, int(spec.allocation.alloc_trial_count)
     segments, share = traffic.segment_law(int(data.segment_bytes))
     mean, load = float(share @ segments), float(traffic.load_factor)
-    if int(data.busy_accesses) != 1 or spec.allocation.policy != "lists":
+    if int(data.busy_accesses) != 1 or spec.allocation.policy != "lists" or traffic.operations == "packet":
         return False
     if spec.allocation.admission == "lossy":
         return (

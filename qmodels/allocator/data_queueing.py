@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from qmodels.allocator.access_order import AccessOrder, access_order
+from qmodels.allocator.access_order import AccessOrder, access_order, packet_order
 from qmodels.allocator.answer import answer_of, stacked
 from qmodels.allocator.conflict_errors import is_validated
 from qmodels.allocator.large_blocks import LargeBlocks, large_blocks, random_busy
@@ -16,6 +16,8 @@ from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.spec.answer import Answer
 from qmodels.systems.spec.fields import points_of, swept_fields
 
+HALVES = 8
+"""Rounds in which the share of the accesses on the lower half of the banks is found."""
 SAMPLED = 4096
 """Blocks looked at to see which banks a mapping reaches."""
 
@@ -86,7 +88,9 @@ def _solve_one(spec: DataQueueing) -> Answer:
     conflict = of_large + of_small
     accesses = large * blocks.accesses
     accesses[1] += little
-    read_busy, read_conflict = _reads(spec, packets, order, blocks, banks=banks, unlike=unlike, load=load)
+    read_busy, read_conflict = _reads(
+        spec, packets, order, blocks, small_conflict, banks=banks, unlike=unlike, load=load
+    )
     freeing = _freeing(spec, packets)
     deletion = np.bincount(freeing, weights=packets.share).astype(float)
     cycles = pointer_cycles(
@@ -156,6 +160,8 @@ def _worst_enqueues(
 def _order(spec: DataQueueing, packets: StoredPackets, load: float) -> AccessOrder:
     """Return which accesses follow one another at the load that packets see."""
     traffic = spec.traffic
+    if traffic.operations == "packet":
+        return packet_order(packets.mean)
     return access_order(
         load=seen_load(traffic, segment_bytes=spec.data.segment_bytes, load=load),
         input_ports=traffic.input_ports,
@@ -192,6 +198,7 @@ def _reads(
     packets: StoredPackets,
     order: AccessOrder,
     blocks: LargeBlocks,
+    small_conflict: float,
     *,
     banks: int,
     unlike: float,
@@ -199,6 +206,8 @@ def _reads(
 ) -> tuple[float, float]:
     """Return the probability that a read meets a busy bank, and a conflict."""
     busy = int(spec.data.busy_accesses)
+    if spec.traffic.operations == "packet":
+        return _reads_in_rows(packets, blocks, small_conflict, busy=random_busy(spec, banks), unlike=unlike)
     own_busy = 1.0 - (1.0 - blocks.adjacent) * (1.0 - 1.0 / banks) ** max(busy - 1, 0)
     own = order.own_read * (1.0 - 1.0 / packets.mean) * (busy > 0)
     # A lone segment may be read right after it was written, by a port that waited for it.
@@ -206,6 +215,25 @@ def _reads(
     at_once = lone * max(1.0 - load, 0.0) * (busy > 0)
     others = (own * own_busy + (1.0 - own) * random_busy(spec, banks)) * (1.0 - at_once)
     return others + at_once, unlike * others + (0.0 if spec.data.page_control else at_once)
+
+
+def _reads_in_rows(
+    packets: StoredPackets, blocks: LargeBlocks, small_conflict: float, *, busy: float, unlike: float
+) -> tuple[float, float]:
+    """Return the same where the reads of a packet follow one another: they meet the banks of its own blocks.
+
+    Small packets are mostly on the lower half of the banks, where VMS2 is, so that the first read of a
+    packet meets the bank of the packet before more often.
+    """
+    share, small, behind = packets.share, packets.small, packets.segments - 1.0
+    adjacent = np.where(small, small_conflict, blocks.adjacent) @ (share * behind)
+    little, empty = float(share[small].sum()), packets.overflow.small_empty_probability
+    lower = 0.5
+    for _ in range(HALVES):
+        lower = little * (1.0 - empty) * (1.0 - 2.0 * busy * lower) + (1.0 - little) / 2.0
+    first = busy * 2.0 * (lower**2 + (1.0 - lower) ** 2) if little > 0 else busy
+    met = float(first + adjacent) / packets.mean
+    return met, unlike * met
 
 
 def _freeing(spec: DataQueueing, packets: StoredPackets) -> IntArray:

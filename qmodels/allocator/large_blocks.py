@@ -105,6 +105,14 @@ def _from_list(
         conflict, at_only, just_read, accesses = packets.lossy.taken(
             heads, page_control=spec.data.page_control
         )
+    if packets.rows is not None:
+        conflict, at_only, just_read, adjacent, accesses = packets.rows.taken(
+            banks=banks,
+            trials=trials,
+            busy=busy,
+            page_control=spec.data.page_control,
+            long=float(heads[-1]),
+        )
     if packets.dry is not None:
         conflict += _drained(spec, banks, packets, float(heads[-1]), unlike)
     return LargeBlocks(
@@ -122,7 +130,8 @@ def _long_list(
 ) -> tuple[FloatArray, float]:
     """Return the busy heads of a list that is not short, and `LargeBlocks.adjacent`."""
     busy, trials, traffic = int(spec.data.busy_accesses), int(spec.allocation.alloc_trial_count), spec.traffic
-    if packets.segments_alone and busy == 1 and banks > 1:
+    alone = packets.segments_alone and traffic.operations == "segment"
+    if alone and busy == 1 and banks > 1:
         single = traffic.input_ports == traffic.output_ports == 1
         return read_order_heads(
             banks=banks,

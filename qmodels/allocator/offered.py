@@ -7,12 +7,14 @@ from functools import lru_cache
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.systems.packets.data_queueing_traffic import QueueTraffic, SelfSimilar
+from qmodels.systems.packets.data_queueing_traffic import LineRate, QueueTraffic, SelfSimilar
 from qmodels.systems.traffic.arrivals import OnOff, Recorded, modelled
 from qmodels.systems.traffic.sizes import segment_count
 
 FEWEST_WINDOWS = 16
 """Windows a trace must have for a variance between them."""
+STEADY = 1e-9
+"""Variance of what arrives at line rate, in place of 0. [segments^2 / slot]"""
 NEAR = 16
 """Mean gaps around a packet in which the other ports' packets count as near."""
 
@@ -32,6 +34,8 @@ def offered_variability(traffic: QueueTraffic, *, segment_bytes: int, load: floa
     arrivals = modelled("traffic.arrivals", traffic.arrivals)
     if isinstance(arrivals, Recorded):
         return load * _recorded(arrivals, segment_bytes, packets)
+    if isinstance(arrivals, LineRate):
+        return STEADY
     counts, share = traffic.segment_law(segment_bytes)
     mean = float(counts @ share)
     scv = _self_similar(arrivals, packets) if isinstance(arrivals, SelfSimilar) else _scv(arrivals)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.allocator.lists.lossy_list import LossyList, lossy_list
+from qmodels.allocator.lists.packet_list import PacketList, packet_list
 from qmodels.allocator.lists.starved_list import MOST_LENGTH, StarvedList, starved_list
 from qmodels.allocator.offered import offered_variability
 from qmodels.allocator.overflow import ListOverflow, list_overflow
@@ -22,7 +23,8 @@ RARELY = 1e-6
 class StoredPackets:
     """Packets that are stored: their sizes and shares, which are small, and what was offered and refused.
 
-    Where large packets overflow, how short VMS1 is: ``dry`` or, if segments are lost alone, ``lossy``.
+    Where large packets overflow, how short VMS1 is: ``dry`` or, if segments are lost alone, ``lossy``; with
+    operations of whole packets ``rows``.
     """
 
     segments: IntArray
@@ -34,6 +36,7 @@ class StoredPackets:
     dry: StarvedList | None
     lossy: LossyList | None
     segments_alone: bool
+    rows: PacketList | None = None
 
     @property
     def mean(self) -> float:
@@ -87,7 +90,7 @@ def stored_packets(spec: DataQueueing) -> tuple[StoredPackets, float]:
     segments, share, small = _classes(spec)
     load, mean = float(spec.traffic.load_factor), float(segments @ share)
     alone = spec.allocation.admission == "lossy"
-    if alone:  # a lost segment takes its time at the input too
+    if alone and spec.traffic.operations == "segment":  # a lost segment takes its time at the input too
         load = min(load, spec.traffic.input_ports * float(spec.traffic.input_speed))
     vms1 = int(spec.allocation.vms1_size) if spec.allocation.policy == "lists" else int(spec.data.segments)
     scale = int(spec.data.segments) / max(abs(load - 1.0), 1e-3) / mean * load
@@ -100,8 +103,20 @@ def stored_packets(spec: DataQueueing) -> tuple[StoredPackets, float]:
             spec.traffic, segment_bytes=spec.data.segment_bytes, load=load, packets=scale
         ),
     )
-    dry, lossy = None, None
-    if RARELY < overflow.large_probability < 1.0 and segments[~small].min() <= MOST_LENGTH:
+    dry, lossy, rows = None, None, None
+    in_rows = spec.traffic.operations == "packet"
+    if in_rows and alone and spec.allocation.policy == "lists" and overflow.large_probability > RARELY:
+        large_share = float((segments * share)[~small].sum()) / mean
+        rows = packet_list(
+            sizes=tuple(segments.tolist()),
+            offered=tuple(share.tolist()),
+            largest_other=int(segments[small].max(initial=0)),
+            load=load,
+            share=min(load * large_share * (1.0 - overflow.large_probability), 1.0),
+        )
+    elif in_rows:
+        pass
+    elif RARELY < overflow.large_probability < 1.0 and segments[~small].min() <= MOST_LENGTH:
         offered = share[~small] / share[~small].sum()
         large = {"segments": tuple(segments[~small].tolist()), "offered": tuple(offered.tolist())}
         if alone:
@@ -120,6 +135,8 @@ def stored_packets(spec: DataQueueing) -> tuple[StoredPackets, float]:
         # Lost whole only if no read comes between its first segment and its last one.
         at_once = np.maximum(1.0 - (segments - 1) / float(spec.traffic.input_speed), 0.0)
         refused = at_once * np.where(small, overflow.small_probability, overflow.large_probability)
+        if rows is not None:
+            refused = np.where(small, overflow.small_probability / segments, rows.refused(segments))
     else:
         refused = _refused(segments, share, small, overflow, dry)
     kept = share * (1.0 - refused)
@@ -133,6 +150,7 @@ def stored_packets(spec: DataQueueing) -> tuple[StoredPackets, float]:
         refused=refused,
         dry=dry,
         lossy=lossy,
+        rows=rows,
         segments_alone=alone,
     )
     return packets, min(stored, 1.0)

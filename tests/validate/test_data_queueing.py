@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
-from qmodels.systems.packets.data_queueing_traffic import QueueTraffic, SelfSimilar
+from qmodels.systems.packets.data_queueing_traffic import LineRate, QueueTraffic, SelfSimilar
 from qmodels.systems.spec.metrics import METRICS
 from qmodels.systems.traffic.arrivals import Recorded
 from qmodels.systems.traffic.sizes import bimodal, fixed
@@ -280,3 +280,31 @@ def test_lists_hold_the_blocks_of_their_banks():
     assert lists["length"].tolist() == [4096, 2048, 2048]
     assert (blocks["list"][:4096] == 0).all()
     assert ((blocks["list"][4096:] == 1) == (blocks["bank"][4096:] < 4)).all()
+
+
+@pytest.mark.parametrize("admission", ["packet", "segment", "lossy"])
+@pytest.mark.parametrize("service", ["random", "round-robin"])
+def test_operations_of_whole_packets(admission, service):
+    """Everything stored leaves; a packet's reads follow one another, so that blocks apart do not conflict."""
+    spec = DataQueueing(
+        data=DataMemory(segments=512, page_control=False),
+        allocation=Allocation(alloc_trial_count=4, vms1_size=512, admission=admission),
+        traffic=QueueTraffic(
+            arrivals=LineRate(),
+            sizes=fixed(bytes=512),
+            load_factor=0.9,
+            queues=16,
+            input_ports=1,
+            output_ports=1,
+            service=service,
+            operations="packet",
+        ),
+    )
+    seed = np.random.SeedSequence(3)
+    offered = draw_packets(spec, seed=seed, packets=2000)
+    world = build_world(spec, offered, seed=seed)
+    run(world, 2001)
+    assert world.counts[c.READS] == world.counts[c.WRITES] == 8 * 2000
+    assert world.lists["length"].sum() == 512
+    # A packet's first read alone may meet the bank of the access before, and no write does with four trials.
+    assert 0 < world.counts[c.READS_BUSY] < 2000 / 2 and world.counts[c.WRITES_BUSY] < 5

@@ -69,7 +69,8 @@ def build_world(spec: DataQueueing, offered: QueuedPackets, *, seed: np.random.S
         inputs["time"][port] = packets["arrival"][inputs["packet"][port]]
     outputs = np.zeros(traffic.output_ports, dtype=OUTPUT)
     outputs["time"] = np.inf
-    room = (count if traffic.service == "arrival-order" else traffic.queues) + 2
+    each = traffic.service in ("arrival-order", "random")  # a queue waits once for each of its packets
+    room = (count if each else traffic.queues) + 2
     banks = np.zeros(int(spec.data.banks), dtype=BANK)
     banks["page"] = NONE
     return World(
@@ -90,6 +91,7 @@ def build_world(spec: DataQueueing, offered: QueuedPackets, *, seed: np.random.S
         counts=np.zeros(COUNTS, dtype=np.int64),
         operations=np.zeros((len(OPERATIONS), 3), dtype=np.int64),
         histograms=np.zeros((2, ACCESS_BINS), dtype=np.int64),
+        draws=rng.random(2 * count if traffic.service == "random" else 0),
     )
 
 
@@ -103,9 +105,10 @@ def parameters(spec: DataQueueing) -> npt.NDArray[Any]:
         "page_control": spec.data.page_control,
         "admission": ADMISSIONS.index(spec.allocation.admission),
         "service": SERVICES.index(spec.traffic.service),
+        "whole": spec.traffic.operations == "packet",
         "free_accesses": spec.pointer.free_accesses,
         "conflict_accesses": spec.pointer.conflict_accesses,
-        "write_slots": 1 / spec.traffic.input_speed,
+        "write_slots": 0.0 if spec.traffic.operations == "packet" else 1 / spec.traffic.input_speed,
         "read_slots": spec.traffic.output_ports,
     }
     for name, value in values.items():

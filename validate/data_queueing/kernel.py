@@ -20,6 +20,7 @@ NEVER = np.inf
 @lean
 def run(w: World, until: int) -> None:
     """Run until so many packets have arrived; with more than there are, until the last one has left."""
+    whole = w.parameters[0]["whole"] == 1
     while w.state[0]["admitted"] < until:
         port, now, writes = NONE, NEVER, True
         for k in range(w.inputs.size):
@@ -31,21 +32,30 @@ def run(w: World, until: int) -> None:
         if port == NONE:
             return
         w.state[0]["time"] = now
-        if not writes:
-            read_segment(w, now, port)
-        else:
-            progress = w.inputs[port]["progress"]
-            if progress == 0:
-                admit(w, port)
-            if find_room(w, port, progress):
-                ends = write_segment(w, now, port)
-            elif w.parameters[0]["admission"] == c.LOSSY:
-                ends = lose_segment(w, now, port)
-            else:
-                refuse(w, port, progress)
-                ends = True
+        if writes:
+            ends = write_next(w, now, port)
+            while whole and not ends:
+                ends = write_next(w, now, port)
             if ends:
                 begin_next(w, port)
+        else:
+            read_segment(w, now, port)
+            while whole and w.outputs[port]["remaining"] > 0:
+                read_segment(w, now, port)
+
+
+@inlined
+def write_next(w: World, now: float, port: int) -> bool:
+    """Store, lose or refuse an input port's next segment; return whether it was its packet's last one."""
+    progress = w.inputs[port]["progress"]
+    if progress == 0:
+        admit(w, port)
+    if find_room(w, port, progress):
+        return write_segment(w, now, port)
+    if w.parameters[0]["admission"] == c.LOSSY:
+        return lose_segment(w, now, port)
+    refuse(w, port, progress)
+    return True
 
 
 @inlined
@@ -174,7 +184,7 @@ def offer(w: World, now: float, queue: int) -> None:
     """Let a queue that has got a packet wait for its output port; wake the port if it is idle."""
     port = queue % w.outputs.size
     p = w.parameters[0]
-    if p["service"] == c.ARRIVAL_ORDER or not w.queues[queue]["waiting"]:
+    if p["service"] >= c.ARRIVAL_ORDER or not w.queues[queue]["waiting"]:
         w.queues[queue]["waiting"] = 1
         schedule(w.waiting[port], float(queue) if p["service"] == c.PRIORITY else 0.0, queue)
     if w.outputs[port]["time"] == NEVER:
@@ -207,8 +217,8 @@ def read_segment(w: World, now: float, port: int) -> None:
     if w.outputs[port]["remaining"] == 0:
         accesses += finish_packet(w, queue, port)
     charge(w, accesses, met > p["page_control"])
-    w.outputs[port]["free_at"] = now + p["read_slots"]
-    w.outputs[port]["time"] = now + p["read_slots"]
+    w.outputs[port]["free_at"] = max(now, w.outputs[port]["free_at"]) + p["read_slots"]
+    w.outputs[port]["time"] = w.outputs[port]["free_at"]
 
 
 @inlined
@@ -233,7 +243,9 @@ def finish_packet(w: World, queue: int, port: int) -> int:
 def choose_queue(w: World, now: float, port: int) -> bool:
     """Let an output port take up the next packet, after moving those that belong to other queues."""
     while pending(w.waiting[port]) > 0:
-        queue = next_event(w.waiting[port])
+        queue = (
+            take_random(w, port) if w.parameters[0]["service"] == c.RANDOM else next_event(w.waiting[port])
+        )
         w.queues[queue]["waiting"] = 0
         first = w.queues[queue]["head"]
         packet = w.blocks[first]["packet"]
@@ -258,11 +270,24 @@ def choose_queue(w: World, now: float, port: int) -> bool:
     return False
 
 
+@part
+def take_random(w: World, port: int) -> int:
+    """Take the queue of any packet that waits for an output port, all alike."""
+    waiting = w.waiting[port]
+    count = waiting[0]["event"]
+    place = 1 + int(w.draws[w.state[0]["chosen"] % w.draws.size] * count)
+    queue = waiting[place]["event"]
+    waiting[place] = waiting[count]
+    waiting[0]["event"] = count - 1
+    w.state[0]["chosen"] += 1
+    return queue
+
+
 @inlined
 def requeue(w: World, queue: int, port: int) -> None:
     """Let a queue that still has packets wait for its next turn; in arrival order it does so already."""
     service = w.parameters[0]["service"]
-    if service != c.ARRIVAL_ORDER and w.queues[queue]["packets"] > 0 and not w.queues[queue]["waiting"]:
+    if service < c.ARRIVAL_ORDER and w.queues[queue]["packets"] > 0 and not w.queues[queue]["waiting"]:
         w.queues[queue]["waiting"] = 1
         schedule(w.waiting[port], float(queue) if service == c.PRIORITY else 0.0, queue)
 

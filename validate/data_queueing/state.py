@@ -9,20 +9,23 @@ import numpy as np
 PARAMETERS = np.dtype(
     [
         *((name, "i8") for name in ("policy", "trials", "small", "page_control", "service", "admission")),
-        *((name, "i8") for name in ("free_accesses", "conflict_accesses")),
+        *((name, "i8") for name in ("whole", "free_accesses", "conflict_accesses")),
         *((name, "f8") for name in ("write_slots", "read_slots")),
     ]
 )
-"""Numbers of the spec; ``policy``, ``service`` and ``admission`` count in the order of their names there."""
+"""Numbers of the spec; ``policy``, ``service`` and ``admission`` count in the order of their names there.
+
+``whole``: 1 if operations are atomic on whole packets."""
 
 LISTS, BANK_LISTS, BITMAP, LIFO = range(4)
-ROUND_ROBIN, PRIORITY, ARRIVAL_ORDER = range(3)
+ROUND_ROBIN, PRIORITY, ARRIVAL_ORDER, RANDOM = range(4)
 BY_PACKET, BY_SEGMENT, LOSSY = range(3)
 
 STATE = np.dtype(
     [
         ("time", "f8"),
         ("admitted", "i8"),  # packets that have arrived
+        ("chosen", "i8"),  # packets that output ports have taken up at random
         ("cursor", "i4"),  # bank or bitmap word used last
         ("recent", "i4"),  # oldest place of the scoreboard
     ]
@@ -126,3 +129,4 @@ class World(NamedTuple):
     counts: Any
     operations: Any
     histograms: Any
+    draws: Any  # what chooses each packet that leaves in random order

@@ -1,4 +1,4 @@
-"""The compiled walk along a free list: allocations by trials, other accesses, and blocks that return."""
+"""Compiled walks: along a free list by trials, and along the lengths of one with operations of packets."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from qmodels.systems.packets.free_list import RETURN_ORDERS
 
 AS_READ, RANDOM = (RETURN_ORDERS.index(order) for order in ("as-read", "random"))
 NONE = -1
+WRITTEN, READ = 0, 1
+"""The access before: a write, or a read of a packet's last block; one more for a read of another list."""
 _STEP, _FIRST, _SECOND = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 _11, _27, _30, _31 = (np.uint64(n) for n in (11, 27, 30, 31))
 _UNIT = 2.0**-53
@@ -130,3 +132,66 @@ def follow(
                 ring[(head + listed) % room] = last
                 read[chosen], left[chosen], listed = read[chosen] + 1, left[chosen] - 1, listed + 1
     return heads, near, pairs
+
+
+@compiled
+def walk_lengths(
+    state: Any, rate: float, ends: Any, listed: Any, own: Any, other: Any, slots: int, phase: float
+) -> Any:
+    """Move the law of a list's length on by so many slots of one input and one output at steady paces.
+
+    ``state``: law of the last access (`WRITTEN`, `READ` of a block of the list, or of another one), of the
+    length, of the segments of the next packet that have arrived, and of those of a packet still to be read;
+    ``rate``: segments that arrive a slot; ``ends``: probability that a packet ends with its k-th segment if
+    it has that many; ``listed``: whether packets of k segments take blocks of the list; ``own``, ``other``:
+    probability that a packet that leaves returns k blocks to the list, or has k that it does not.
+    Returns how often a packet's first write finds so many blocks, by the last access; the same for its middle
+    writes and its last one; how often so many segments are stored of packets of each size; the
+    phase of the input.
+    """
+    kinds, room, arriving, leaving = state.shape
+    first, within = np.zeros((kinds, room)), np.zeros((2, room))
+    stored = np.zeros((arriving + 1, arriving + 1))
+    for _ in range(slots):
+        taken_up = np.zeros((room, arriving))
+        for kind in range(kinds):
+            for length in range(room):
+                for has in range(arriving):
+                    mass = state[kind, length, has, 1]
+                    taken_up[length, has] += mass
+                    for left in range(1, leaving - 1):
+                        state[kind, length, has, left] = state[kind, length, has, left + 1]
+                    state[kind, length, has, leaving - 1] = 0.0
+        for length in range(room):
+            for has in range(arriving):
+                mass = taken_up[length, has]
+                if mass > 0.0:
+                    for size in range(1, leaving):
+                        state[READ, min(length + size, room - 1), has, size] += mass * own[size]
+                        state[READ + 1, length, has, size] += mass * other[size]
+        phase += rate
+        while phase >= 1.0:
+            phase -= 1.0
+            after = np.zeros_like(state)
+            for kind in range(kinds):
+                for length in range(room):
+                    for has in range(arriving):
+                        size = has + 1
+                        taken = min(size, length) if listed[size] else 0
+                        for left in range(1, leaving):
+                            mass = state[kind, length, has, left]
+                            if mass == 0.0:
+                                continue
+                            if ends[size] < 1.0:
+                                after[kind, length, size, left] += mass * (1.0 - ends[size])
+                            mass *= ends[size]
+                            if listed[size]:
+                                stored[size, taken] += mass
+                                if taken > 0:
+                                    first[kind, length] += mass
+                                for more in range(1, taken):
+                                    within[int(more == taken - 1), length - more] += mass
+                            write = taken > 0 or not listed[size]
+                            after[WRITTEN if write else kind, length - taken, 0, left] += mass
+            state[:] = after
+    return first, within, stored, phase

@@ -14,8 +14,24 @@ from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded, gaps_of, 
 from qmodels.systems.traffic.popularity import Zipf
 from qmodels.systems.traffic.sizes import SizeLaw, imix, segment_count
 
-SERVICES = ("round-robin", "priority", "arrival-order")
-"""Which queue a port serves next: each in turn, the lowest number, that of the oldest packet."""
+SERVICES = ("round-robin", "priority", "arrival-order", "random")
+"""Which queue a port serves next: each in turn, the lowest number, that of the oldest or of any packet."""
+
+OPERATIONS = ("segment", "packet")
+"""Atomic operations of the module: the write or read of a segment, or those of a whole packet in a row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineRate:
+    """Packets back to back on the input line: the time to the next one is in proportion to its size.
+
+    Examples
+    --------
+    >>> traffic = QueueTraffic(arrivals=LineRate(), load_factor=1.0, input_ports=1)
+    >>> made = traffic.packets(np.random.default_rng(1), 1000, 64)
+    >>> bool(np.allclose(np.diff(made.times), made.segments[1:], rtol=0.05))
+    True
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +104,7 @@ class QueueTraffic(Declared, prefix="traffic."):
 
     # When packets arrive, see `Workload`. A recorded trace brings its own sizes, and its flows if it has
     # them: flow *f* joins queue *f* mod ``queues``
-    arrivals: Poisson | OnOff | SelfSimilar | Recorded | Law = field(default_factory=Poisson)
+    arrivals: Poisson | OnOff | SelfSimilar | LineRate | Recorded | Law = field(default_factory=Poisson)
     # Packet sizes. `imix`, the default, gives way to a trace's own; any other law is refused
     sizes: SizeLaw = field(default_factory=imix)
     # Segments offered per segment that can be drained: above 1 the memory fills up. May be an array (a sweep)
@@ -105,6 +121,9 @@ class QueueTraffic(Declared, prefix="traffic."):
     input_speed: float = positive(1.0)
     # Which queue an output port serves next, a packet at a time
     service: str = choice("round-robin", SERVICES)
+    # "packet": a packet is written in a row once it has arrived, and read in a row when its port takes it up;
+    # its input's speed plays no part. [1]_ names the operations of whole packets and leaves this open
+    operations: str = choice("segment", OPERATIONS)
     # Share of the packets that are appended to another queue once before they leave (the internal port of
     # [1]_ sec. 3)
     moved_fraction: float = probability(0.0)
@@ -133,6 +152,9 @@ class QueueTraffic(Declared, prefix="traffic."):
             times, sizes = trace.times_ns[at] + turn * (len(trace) / trace.packet_rate), trace.bytes[at]
             if trace.flows is not None:
                 queues = trace.flows[at] % self.queues
+        elif isinstance(self.arrivals, LineRate):
+            sizes = self.sizes.sample(rng, count)
+            times = np.cumsum(segment_count(sizes, segment_bytes)).astype(float)
         else:
             times, sizes = np.cumsum(gaps_of(self.arrivals, rng, gaps, count)), self.sizes.sample(rng, count)
         segments = segment_count(sizes, segment_bytes)

@@ -69,7 +69,7 @@ TRACE = Trace(times_ns=[0, 100, 300, 900], bytes=[64, 1500, 64, 640], source="by
         (lambda: PointerMemory(energy_per_cycle=-1), "pointer.energy_per_cycle must be finite and >= 0"),
         (
             lambda: QueueTraffic(arrivals="poisson"),
-            "traffic.arrivals must be Poisson, OnOff, SelfSimilar, Rec",
+            "traffic.arrivals must be Poisson, OnOff, SelfSimilar, LineRate, Rec",
         ),
         (lambda: QueueTraffic(sizes=64), "traffic.sizes must be a SizeLaw, got 64"),
         (
