@@ -8,7 +8,15 @@ import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.networks.closed.amva import linearizer
-from qmodels.noc.closed_ends import Stations, in_a_row, memory_time, stations, whole
+from qmodels.noc.closed_ends import (
+    Stations,
+    finite_source_waits,
+    in_a_row,
+    memory_time,
+    stations,
+    waits_behind_requests,
+    whole,
+)
 from qmodels.noc.error_map import may_deadlock
 from qmodels.noc.turns import group_turns
 from qmodels.systems.noc.flows import FlowTable
@@ -19,7 +27,7 @@ from qmodels.systems.spec.answer import Answer
 
 PACKET_TIMES = ("packet_latency", "source_queue_delay", "traversal_delay")
 _TOLERANCE = 1e-5
-_ROUNDS = 100
+_ROUNDS = 300
 
 
 def closed_loop(noc: Noc) -> Answer:
@@ -46,7 +54,9 @@ def closed_loop(noc: Noc) -> Answer:
     channel - that take their times with little change from packet to packet, and packets leave one as far
     apart as its times are. In such a row packets wait in all for as long as they would in its slowest
     station alone [2]_: what Linearizer adds beyond the longest of the three waits is taken off the delays.
-    With an exponential service the waits add up, as in a product form.
+    With an exponential service the waits add up, as in a product form. With exponential thinking too, one
+    transaction an initiator, each station's wait is that of the M/G/1//N queue (`finite_source_rate`): a
+    memory that is nearly full idles now and then, which Linearizer does not see.
 
     Whatever comes in is answered in a whole cycle, the next one at the earliest: fixed times are rounded
     up, and drawn ones take half a cycle more.
@@ -98,22 +108,41 @@ def _settled(
     per_transaction = table.per_transaction()
     population = len(traffic.initiators) * traffic.outstanding
     turns = _turns(table)
-    rate, spared = bound, 0.0
-    for _ in range(_ROUNDS):
-        wait = (population - 1) / population * _link_waits(table, turns, rate * per_transaction) / rate
-        net = linearizer(
-            population=population,
-            mean_service_time=ends.service,
-            visits=ends.visits,
-            think_time=max(0.0, rest + wait - spared),
-            discipline="fcfs",
-            service_scv=ends.scv,
-        )
-        before, rate = rate, min(float(net.system_throughput), bound)
-        direct = ends.visits * (net.mean_response_time - ends.service)
-        waits = in_a_row(ends, direct) if traffic.service_law == "fixed" else direct
-        spared = float((direct - waits).sum())
-        if abs(rate - before) <= _TOLERANCE * before:
+    alike = traffic.outstanding == 1 < population and traffic.service_cycles > 0
+    exact = alike and (traffic.service_law, traffic.think_law) == ("fixed", "exponential")
+    think, cycle = (
+        float(whole(traffic.think_cycles, traffic.think_law)),
+        rest + float(ends.visits @ ends.service),
+    )
+    rate, spared, change, waits, wait = bound, 0.0, 0.0, np.zeros(len(ends.names)), 0.0
+    for turn in range(_ROUNDS):
+        linked = (population - 1) / population * _link_waits(table, turns, rate * per_transaction) / rate
+        # Near saturation whole steps go to and fro.
+        step = 1 / (2 + turn / 8) if exact else 1.0
+        wait, before = wait + step * (linked - wait), rate
+        if exact:
+            others = float(waits.sum())
+            direct = ends.visits * finite_source_waits(
+                ends, customers=population, rate=rate, cycle=cycle + wait, think=think, others=others
+            )
+            row = np.maximum(in_a_row(ends, direct), waits_behind_requests(ends, rate))
+            change = float(np.abs(row - waits).sum()) + abs(linked - wait)
+            waits = waits + step * (row - waits)
+            rate = min(population / (cycle + wait + float(waits.sum())), bound)
+        else:
+            net = linearizer(
+                population=population,
+                mean_service_time=ends.service,
+                visits=ends.visits,
+                think_time=max(0.0, rest + wait - spared),
+                discipline="fcfs",
+                service_scv=ends.scv,
+            )
+            rate = min(float(net.system_throughput), bound)
+            direct = ends.visits * (net.mean_response_time - ends.service)
+            waits = in_a_row(ends, direct) if traffic.service_law == "fixed" else direct
+            spared = float((direct - waits).sum())
+        if abs(rate - before) <= _TOLERANCE * before and change <= _TOLERANCE * cycle:
             return rate, wait, waits
     raise RuntimeError(
         f"closed loop did not settle in {_ROUNDS} rounds (last change {abs(rate / before - 1):.1e})"

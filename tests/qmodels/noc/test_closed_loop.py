@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qmodels.noc.closed_ends import finite_source_rate
 from qmodels.noc.closed_loop import closed_loop
 from qmodels.systems.noc.memory import transactions
 from qmodels.systems.noc.patterns import uniform
 from qmodels.systems.noc.router import Router
 from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import mesh, spidergon
+from qmodels.systems.noc.topologies import crossbar, mesh, spidergon
 from qmodels.systems.spec.metrics import METRICS
 from validate import simulate
 
@@ -194,3 +196,46 @@ def test_only_one_transaction_at_a_time_is_validated(engines, outstanding, alone
 
 def test_slow_memories_fill_up_first():
     assert closed_loop(loop(10, (12,), think_cycles=50, service_cycles=20)).bottleneck == "memory 12"
+
+
+def twin_rate(customers: int, away: float, values: list[float], weights: list[float]) -> float:
+    """Return the throughput of the M/G/1//N queue, served one after the other."""
+    rng = np.random.default_rng(3)
+    arrivals, free, count = rng.exponential(away, customers), 0.0, 20_000
+    for service in rng.choice(values, size=count, p=weights):
+        first = int(arrivals.argmin())
+        free = max(free, arrivals[first]) + service
+        arrivals[first] = free + rng.exponential(away)
+    return count / free
+
+
+@pytest.mark.parametrize(("customers", "away"), [(2, 10.0), (5, 40.0), (23, 120.0)])
+def test_finite_sources_are_those_of_a_queue_tried_out(customers, away):
+    for values, weights in (([8.0], [1.0]), ([17.0, 1.0], [0.6, 0.4])):
+        times = (np.array(values), np.array(weights))
+        found = finite_source_rate(customers=customers, away=away, times=times)
+        assert found == pytest.approx(twin_rate(customers, away, values, weights), rel=0.02)
+
+
+@quick
+@given(st.floats(1, 300), st.floats(1, 1e4), st.floats(0.5, 50))
+def test_finite_sources_are_inside_the_bounds_and_more_carry_more(customers, away, service):
+    times = (np.array([service]), np.ones(1))
+    one, more = (finite_source_rate(customers=n, away=away, times=times) for n in (customers, customers + 1))
+    assert one <= more * (1 + 1e-9) and more <= min((customers + 1) / (away + service), 1 / service) * (
+        1 + 1e-9
+    )
+    assert finite_source_rate(customers=1, away=away, times=times) == pytest.approx(1 / (away + service))
+
+
+@pytest.mark.parametrize(("width", "channels"), [(8, (24, 28)), (16, (24,)), (32, (24,))])
+def test_memories_that_are_nearly_full_idle_as_simulated(width, channels):
+    """Waits at the memory nodes alone: within 0.7 %, where Linearizer was up to 1.2 % too high."""
+    options = {"think_law": "exponential", "service_cycles": 8.0, "latency_cycles": 30.0, "cut_through": True}
+    traffic = transactions(
+        initiators=range(23), channels=channels, think_cycles=104.0, read_fraction=1 / 3, **options
+    )
+    noc = replace(loop(link_width=width), topology=crossbar(32), traffic=traffic)
+    rate = simulate(noc, packets=20_000, replications=4)["bandwidth"]
+    assert rate.half_width < 0.01 * rate.best
+    assert closed_loop(noc).bandwidth == pytest.approx(rate.best, rel=0.007)
