@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 import qmodels as qm
-from cases.evidence.systems import Drawing
-from qmodels.composed.errors import MEMORIES
+from cases.evidence.systems import MEMORIES, Drawing
 from qmodels.systems.cache.spec import CacheLevel, CacheSystem
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens

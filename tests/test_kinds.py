@@ -12,7 +12,7 @@ import pytest
 
 import qmodels as qm
 from optimize import Space, explore
-from qmodels.evidence.error_map import MeasuredError
+from qmodels.evidence.intervals import MeasuredError
 from qmodels.systems.spec.answer import Answer
 from qmodels.systems.spec.describe import describe, init
 from qmodels.systems.spec.fields import replace_fields

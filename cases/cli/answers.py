@@ -95,7 +95,7 @@ class Swept:
     def _doubts(self) -> Any:
         """Return the doubts of each system, joined."""
         said = np.full(np.shape(self.result.stable), "", dtype=object)
-        for words, applies in self.result.doubts.items():
+        for words, applies in self.result.against.items():
             said += np.where(applies, f"; {words}", "")
         return np.array([words.removeprefix("; ") for words in said.flat]).reshape(said.shape)
 

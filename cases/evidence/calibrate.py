@@ -12,27 +12,35 @@ from typing import Any
 
 import numpy as np
 
-from cases.evidence.record import Record, spec_of
+from cases.evidence.directions import directions
+from cases.evidence.record import Record
 from cases.tables import markdown_table, text_table, with_table
 from qmodels.checks import FloatArray
 from qmodels.evidence.features import Features
-from qmodels.evidence.intervals import FILE, LEVELS, columns, offset_of, stem_of
+from qmodels.evidence.intervals import FILE, LEVELS, columns, ends_of, offset_of, outside, stem_of
 from qmodels.systems.spec.whole import whole
 
 ROOT = Path(__file__).parents[2]
-GUIDE, README = ROOT / ".github" / "docs" / "reference" / "accuracy.md", ROOT / "README.md"
+README = ROOT / "README.md"
+HEADS = ["kind", "metric", "values", "covered", "half-width", "error"]
 MAIN = {
     "packet-processor": "packet_latency",
     "noc": "packet_latency",
     "dram": "read_latency",
     "system": "latency",
     "queueing-network": "system_response_time",
+    "data-queueing": "write_conflict_probability",
+    "llc-processor": "response_latency",
+    "cache": "hit_ratio",
+    "numa": "execution_time",
+    "message-program": "execution_time",
+    "work-queues": "execution_time",
 }
-"""The metric of each kind that the README shows."""
-FEWEST = 39
-"""Systems with a metric: the least with which an interval of 95 % has ends."""
-NO_LOOKUPS = ("packet-processor", "llc_hit_ratio")
-"""A metric that says nothing where packets look nothing up."""
+"""The metric of each kind that the README and the pictures show."""
+FEW = 5
+"""Systems with a resource or a word, for it to count as drawn."""
+FEWEST = 30
+"""Systems with a metric, or with a resource, for them to have quantiles of their own."""
 COMMON = 12
 """Drawn systems with a sort of fullest resource, or variant, for it to be told from the others."""
 RIDGE = 4.0
@@ -70,21 +78,16 @@ def residuals(records: Iterable[Record]) -> list[Residual]:
     found = []
     for record in records:
         model, simulation = record["model"], record.get("simulation", {})
-        unstable = simulation.get("stable") is False or not model.get("stable")
-        if unstable or "metrics" not in simulation:
+        if simulation.get("stable") is False or not model.get("stable") or "metrics" not in simulation:
             continue
-        spec = spec_of(record)
+        values = dict(model["metrics"])
+        if values.get("lookup_latency") == 0.0:  # packets look nothing up
+            values.pop("llc_hit_ratio", None)
         for name, (best, low, high) in simulation["metrics"].items():
-            if (record["kind"], name) == NO_LOOKUPS and not spec.workload.lookups_per_packet:
+            value = values.get(name, math.nan)
+            if name in model["exact"] or not all(map(math.isfinite, (value, best, low, high))):
                 continue
-            value = model["metrics"].get(name)
-            if (
-                value is None
-                or name in model["exact"]
-                or not all(map(math.isfinite, (value, best, low, high)))
-            ):
-                continue
-            extra = offset_of(spec, name)
+            extra = offset_of(None, name)
             if min(value, best) + extra > 0.0 and (high - low) / 2.0 <= UNSURE * (best + extra):
                 found.append(
                     Residual(
@@ -99,17 +102,23 @@ def residuals(records: Iterable[Record]) -> list[Residual]:
     return found
 
 
+def simulator(records: Iterable[Record]) -> tuple[int, int]:
+    """Return how many simulated intervals hold the value of an exact model, and how many there are."""
+    held = count = 0
+    for record in records:
+        model, simulation = record["model"], record.get("simulation", {})
+        for name in model.get("exact", ()):
+            best, low, high = simulation.get("metrics", {}).get(name, (math.nan,) * 3)
+            if model.get("stable") and simulation.get("stable") and low < best < high:
+                held, count = held + (low <= model["metrics"][name] <= high), count + 1
+    return held, count
+
+
 def _features(record: Record) -> Features:
-    load, resource, dispersion, recorded, variant, doubted = record["model"]["features"]
-    return Features(
-        kind=record["kind"],
-        variant=variant,
-        load=np.asarray(load),
-        resource=resource,
-        dispersion=np.asarray(dispersion),
-        recorded=recorded,
-        doubted=doubted,
-    )
+    found = record["model"]["features"]
+    if isinstance(found, list):
+        raise ValueError("features of the records are of an older form: run solve on the file")
+    return Features(**{**found, "kind": record["kind"], "words": tuple(found["words"])})
 
 
 def calibrated(found: Sequence[Residual]) -> dict[str, Any]:
@@ -119,19 +128,27 @@ def calibrated(found: Sequence[Residual]) -> dict[str, Any]:
         kinds[one.kind].append(one)
     table = {}
     for kind, some in kinds.items():
-        systems = {one.number: one.features for one in some}
-        resources = Counter(system.resource for system in systems.values())
-        variants = Counter(system.variant for system in systems.values())
-        # The most common of each is the base, which the others are told from.
+        systems = {one.number: one.features for one in some}.values()
+        resources = Counter(system.resource for system in systems)
+        words = Counter(word for system in systems for word in system.words)
+        # The most common of each is the base, which the others are told from; two that always go
+        # together are told once.
         sorts = [
-            sort for counts in (resources, variants) for sort, n in counts.most_common()[1:] if n >= COMMON
+            sort
+            for counts in (resources, words)
+            for sort, n in counts.most_common()[1:]
+            if COMMON <= n <= len(systems) - COMMON
         ]
         metrics: dict[str, list[Residual]] = defaultdict(list)
         for one in some:
             metrics[one.metric].append(one)
         table[kind] = {
-            "load": round(max(float(system.load) for system in systems.values()), 3),
-            "dispersion": round(max(float(system.dispersion) for system in systems.values()), 3),
+            "drawn": {
+                name: _range([float(system.numbers[name]) for system in systems])
+                for name in next(iter(systems)).numbers
+            },
+            "resources": sorted(sort for sort, n in resources.items() if n >= FEW),
+            "words": sorted(word for word, n in words.items() if n >= FEW),
             "sorts": sorts,
             "metrics": {
                 metric: _fitted(mine, sorts)
@@ -158,15 +175,23 @@ def _fitted(some: Sequence[Residual], sorts: Sequence[str]) -> dict[str, Any]:
         "systems": len({one.number for one in some}),
         "centre": [round(float(one), 5) for one in centre],
         "scale": [round(float(one), 5) for one in scale],
-        "ends": _ends(scores),
-        "values": _range([one.model for one in some]),
+        "ends": {name: _ends(scores[here]) for name, here in _groups(some).items()},
+        "values": None if math.isnan(some[0].model) else _range([one.model for one in some]),
     }
 
 
-def _range(values: Sequence[float]) -> list[float] | None:
-    """Return the range of shares drawn; None of what has a unit, which sets the scale."""
-    if math.isnan(values[0]):
-        return None
+def _groups(some: Sequence[Residual]) -> dict[str, Any]:
+    """Return who has quantiles of their own: all, and those of a resource, or recorded, if they are many."""
+    recorded = np.array([one.features.recorded for one in some])
+    resource = np.array([one.features.resource for one in some], dtype=object)
+    found = {"": np.full(len(some), True), "recorded": recorded}
+    found |= {sort: (resource == sort) & ~recorded for sort in sorted(set(resource))}
+    numbers = np.array([one.number for one in some])
+    return {name: at for name, at in found.items() if not name or len(set(numbers[at])) >= FEWEST}
+
+
+def _range(values: Sequence[float]) -> list[float]:
+    """Return the range of what was drawn."""
     return [round(min(values) - ROUNDED, 9), round(max(values) + ROUNDED, 9)]
 
 
@@ -195,36 +220,62 @@ def _ends(scores: FloatArray) -> list[list[float]]:
     return ends
 
 
-def coverage(table: dict[str, Any], found: Iterable[Residual]) -> list[list[str]]:
-    """Return a row of coverage for each kind and metric, in all and by load, bursts, doubts and resource."""
-    groups: dict[tuple[str, ...], list[tuple[bool, float, float]]] = defaultdict(list)
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """Whether an interval held what was simulated, half its width, and the size of the model's error."""
+
+    kind: str
+    metric: str
+    strata: tuple[str, ...]  # "all", and by load, bursts, doubts, resource and variant
+    load: float
+    value: float  # log ratio
+    ends: tuple[float, float]
+
+    @property
+    def held(self) -> bool:
+        """Whether the interval holds the value."""
+        return self.ends[0] <= self.value <= self.ends[1]
+
+
+def seen(table: dict[str, Any], found: Iterable[Residual]) -> list[Seen]:
+    """Return what the intervals of a table say of systems like those that were drawn for it."""
+    every = []
     for one in found:
         kind = table.get(one.kind, {"metrics": {}})
         known = kind["metrics"].get(one.metric)
-        if known is None:
+        if known is None or outside(one.features, kind):
             continue
         at = columns(one.features, kind["sorts"])
         centre, scale = float(at @ known["centre"]), math.exp(at @ known["scale"])
-        low, high = (centre + end * scale for end in known["ends"][LEVELS.index(TESTED)])
-        seen = (low <= one.value <= high, (high - low) / 2.0, abs(one.value))
-        load = float(one.features.load)
+        low, high = (centre + float(end) * scale for end in ends_of(known, one.features, TESTED))
+        load, dispersion = (float(one.features.numbers[name]) for name in ("load", "dispersion"))
         strata = (
             "all",
             f"load to {next((end for end in LOADS if load <= end), 0.97):g}",
-            "recorded" if one.features.recorded else _bursts(float(one.features.dispersion)),
+            "recorded" if one.features.recorded else _bursts(dispersion),
             "doubts" if one.features.doubted else "no doubts",
             one.features.resource,
-            one.features.variant,
+            *one.features.words[:1],
         )
-        for stratum in strata:
-            groups[one.kind, one.metric, stratum].append(seen)
+        place = {"kind": one.kind, "metric": one.metric, "load": load}
+        every.append(Seen(**place, strata=strata, value=one.value, ends=(low, high)))
+    return every
+
+
+def coverage(table: dict[str, Any], found: Iterable[Residual]) -> list[list[str]]:
+    """Return a row of coverage for each kind and metric, in all and by load, bursts, doubts and resource."""
+    groups: dict[tuple[str, ...], list[Seen]] = defaultdict(list)
+    for one in seen(table, found):
+        for stratum in dict.fromkeys(one.strata):
+            groups[one.kind, one.metric, stratum].append(one)
     return [
         [
-            *key, str(len(seen)), f"{np.mean([one[0] for one in seen]):.0%}",
-            f"{np.median([one[1] for one in seen]):.1%}", f"{np.median([one[2] for one in seen]):.1%}",
+            *key, str(len(some)), f"{np.mean([one.held for one in some]):.0%}",
+            f"{np.median([(one.ends[1] - one.ends[0]) / 2.0 for one in some]):.1%}",
+            f"{np.median([abs(one.value) for one in some]):.1%}",
         ]
-        for key, seen in sorted(groups.items())
-        if len(seen) >= COMMON
+        for key, some in sorted(groups.items())
+        if len(some) >= COMMON
     ]  # fmt: skip
 
 
@@ -233,25 +284,40 @@ def _bursts(dispersion: float) -> str:
     return f"dispersion to {end:g}" if end else f"dispersion above {BURSTS[-1]:g}"
 
 
-def report(records: list[Record], tested: list[Record] | None = None) -> str:
-    """Write the table of intervals from all records; return how intervals from one half cover the other.
+def tested_rows(
+    records: list[Record], tested: list[Record], table: dict[str, Any] | None = None
+) -> tuple[list[list[str]], list[Seen]]:
+    """Return the rows of `coverage` and what they are made of: on records of another seed, or on a half."""
+    if tested:
+        table, found = table or calibrated(residuals(records)), residuals(tested)
+    else:
+        halves = [[one for one in residuals(records) if one.number // FOLDS % 2 == half] for half in (0, 1)]
+        table, found = calibrated(halves[0]), halves[1]
+    return coverage(table, found), seen(table, found)
 
-    Where there are ``tested``, records of another seed, those of all cover these instead. The tables of the
-    guide and of the README are brought up to date.
+
+def report(records: list[Record], tested: list[Record], others: list[Record]) -> tuple[dict[str, Any], str]:
+    """Write the table of intervals and directions from all records; return it, and how well intervals hold.
+
+    ``tested``: records of another seed that the intervals are to cover, by default those from one half of the
+    records the other half; ``others``: neighbours of records. The table of the README is brought up to date.
     """
-    found = residuals(records)
-    halves = [[one for one in found if one.number // FOLDS % 2 == half] for half in (0, 1)]
-    rows = coverage(calibrated(halves[0]), halves[1])
-    table = calibrated(found)
-    if tested is not None:
-        rows = coverage(table, residuals(tested))
+    table = calibrated(residuals(records))
+    for kind, along in directions(records, others).items():
+        table.setdefault(kind, {"drawn": {}, "resources": [], "words": [], "sorts": [], "metrics": {}})
+        table[kind]["directions"] = along
     with whole(FILE) as part:
         lines = (f"{json.dumps(kind)}: {json.dumps(one)}" for kind, one in sorted(table.items()))
         part.write_text("{" + ",\n".join(lines) + "}\n", encoding="utf-8")
-    heads = ["kind", "metric", "values", "covered", "half-width", "error"]
-    whole_table = [[kind, metric, *cells] for kind, metric, stratum, *cells in rows if stratum == "all"]
-    main_rows = [row for row in whole_table if MAIN.get(row[0]) == row[1]]
-    for path, mine in ((GUIDE, whole_table), (README, main_rows)):
-        shown = markdown_table(heads, [[kind, f"`{metric}`", *cells] for kind, metric, *cells in mine])
-        path.write_text(with_table(path.read_text(encoding="utf-8"), shown), encoding="utf-8")
-    return text_table([*heads[:2], "stratum", *heads[2:]], rows)
+    rows, every = tested_rows(records, tested, table)
+    main_rows = [row for row in rows if row[2] == "all" and MAIN.get(row[0]) == row[1]]
+    shown = markdown_table(HEADS, [[kind, f"`{metric}`", *cells] for kind, metric, _, *cells in main_rows])
+    README.write_text(with_table(README.read_text(encoding="utf-8"), shown), encoding="utf-8")
+    held, count = simulator([*records, *tested])
+    strata: dict[str, list[bool]] = defaultdict(list)
+    for one in every:
+        for stratum in one.strata[:4]:
+            strata[stratum].append(one.held)
+    lines = [f"{name}: {np.mean(some):.1%} of {len(some)}" for name, some in strata.items()]
+    lines.append(f"intervals of simulations of 95 % hold exact values: {held} of {count}")
+    return table, "\n".join([text_table([*HEADS[:2], "stratum", *HEADS[2:]], rows), "", *lines])

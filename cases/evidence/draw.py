@@ -27,6 +27,10 @@ from qmodels.systems.laws.times import Exponential, Law
 from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.systems.memory.dram_presets import PRESETS
 from qmodels.systems.memory.dram_system import DramSystem, dram
+from qmodels.systems.memory.dram_traffic import Packets, StridedBlocks
+from qmodels.systems.noc.patterns import hotspot, permutation, uniform
+from qmodels.systems.noc.router import PacketClass, Router
+from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topologies import mesh, ring, spidergon, torus
 from qmodels.systems.noc.topology import Topology
 from qmodels.systems.spec.describe import allowed
@@ -54,6 +58,8 @@ FIXED = re.compile(
 """Fields that only make sense together with others, which are left as they are."""
 CONTROLLED = 0.15
 """Share of the packet processors whose memory is behind controllers."""
+OPEN_NOCS = 0.7
+"""Share of the networks-on-chip whose packets nobody waits for, on any topology."""
 DEVICES = ("DDR4-3200", "DDR5-6400", "HBM2", "DDR3-1600")
 BURSTY, RECORDED = 0.3, 0.12
 """Shares of the specs whose arrivals come in bursts, and are as recorded."""
@@ -107,7 +113,12 @@ def draw(kind: str, number: int, *, seed: int = 0) -> Any:
         spec = _changed(_network(rng), int(rng.integers(3)), rng)
     else:
         known = examples(kind)
-        spec = _changed(known[int(rng.integers(len(known)))], int(rng.integers(1, MOST_CHANGES + 1)), rng)
+        spec = known[int(rng.integers(len(known)))]
+        if kind == "noc" and rng.random() < OPEN_NOCS:
+            spec = _noc(rng)
+        spec = _changed(spec, int(rng.integers(1, MOST_CHANGES + 1)), rng)
+    if kind == "dram":
+        spec = _with_accesses(spec, rng)
     if kind == "packet-processor" and rng.random() < CONTROLLED:
         spec = _with_controllers(spec, rng)
     spec = _with_bursts(spec, kind, rng)
@@ -130,6 +141,50 @@ def _with_controllers(spec: Any, rng: np.random.Generator) -> Any:
     with suppress(ValueError):
         return replace_paths(spec, changes)
     return spec
+
+
+def _noc(rng: np.random.Generator) -> Noc:
+    """Return a network of 4 to 36 nodes, of any topology, into which packets are injected."""
+    rows, columns = int(rng.integers(2, 7)), int(rng.integers(2, 7))
+    nodes = rows * columns
+    topologies = [mesh(rows, columns), ring(nodes), torus(rows, columns)]
+    topologies += [spidergon(nodes)] if nodes % 4 == 0 and nodes >= 8 else []
+    targets = [int(node) for node in rng.permutation(nodes)]
+    mixed = int(rng.integers(1, 4))
+    urgent = PacketClass(payload_bytes=int(rng.integers(0, 65)), priority=0)
+    lazy = PacketClass(payload_bytes=int(rng.integers(64, 257)), priority=int(rng.integers(2)))
+    return Noc(
+        topology=topologies[int(rng.integers(len(topologies)))],
+        traffic=(
+            uniform(nodes=nodes)
+            if rng.random() < 0.5
+            else hotspot(nodes=nodes, spots=targets[:mixed], fraction=float(rng.uniform(0.1, 0.6)))
+            if rng.random() < 0.5
+            else permutation(targets)
+        ),
+        router=Router(
+            virtual_channels=int(rng.choice([2, 2, 4])),
+            buffer_flits=int(2 ** rng.integers(2, 5)),
+            arbitration=str(rng.choice(["round_robin", "round_robin", "priority"])),
+        ),
+        mix=(urgent, lazy) if rng.random() < 0.25 else (),
+        packet_bytes=int(2 ** rng.integers(3, 9)),
+        injection_rate=0.01,
+    )
+
+
+def _with_accesses(spec: Any, rng: np.random.Generator) -> Any:
+    """Return a memory with another address map, half of them with other accesses than random blocks."""
+    plan = Interleaved(step=int(2 ** rng.integers(0, 4)), bank_step=int(2 ** rng.integers(0, 6)))
+    writes = spec.traffic.write_fraction if rng.random() < 0.5 else 0.0
+    spacing = int(rng.choice([0, 0, 2, 6]))
+    accesses = (
+        spec.traffic,
+        spec.traffic,
+        Packets(blocks=int(2 ** rng.uniform(0, 5)), spacing=spacing, write_fraction=writes),
+        StridedBlocks(stride=int(rng.choice([1, 1, 3, 5, 16])), write_fraction=writes),
+    )
+    return replace(spec, address_map=plan, traffic=accesses[int(rng.integers(4))])
 
 
 def _with_bursts(spec: Any, kind: str, rng: np.random.Generator) -> Any:

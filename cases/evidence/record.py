@@ -114,16 +114,14 @@ def solved(record: Record) -> Record:
             "stable": bool(answer.stable),
             "validated": bool(answer.validated),
             "bottleneck": str(answer.bottleneck),
-            "doubts": list(answer.notes),
+            "doubts": [words for words, applies in answer.doubts.items() if applies],
             "exact": [name for name in answer.metrics if is_exact(answer, name)],
-            "features": [
-                float(found.load),
-                str(found.resource),
-                float(found.dispersion),
-                found.recorded,
-                found.variant,
-                bool(found.doubted),
-            ],
+            "features": {
+                "resource": str(found.resource),
+                "numbers": {name: float(value) for name, value in found.numbers.items()},
+                "words": list(found.words),
+                "doubted": bool(found.doubted),
+            },
         }
 
     return outcome(lambda: qm.solve(spec_of(record)), describe)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.composed.errors import MEMORIES
 from qmodels.systems.cache.spec import CacheLevel, CacheSystem
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
@@ -43,6 +42,7 @@ SOURCES = ("open", "closed", "window")
 SORTS = ("stations", "hardware")
 """Stations and pools alone, or with a memory, in half of them behind a network."""
 
+MEMORIES = ("DDR4-3200", "HBM2")
 WIDE = ("two flows", "cache", "free list")
 """As those with a memory, with one thing more; few of each."""
 

@@ -7,22 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.allocator.conflict_errors import design_errors, rows_are_measured
 from qmodels.checks import FloatArray
 from qmodels.systems.packets.data_queueing import DataQueueing
+from qmodels.systems.packets.data_queueing_traffic import LineRate
 from qmodels.systems.spec.answer import Answer
 
 LAWS = ("allocation_accesses", "deletion_accesses")
 
 
-def answer_of(
-    spec: DataQueueing, metrics: Any, *, load: Any, carried: Any, laws: Sequence[Any], validated: Any
-) -> Answer:
+def answer_of(spec: DataQueueing, metrics: Any, *, load: Any, carried: Any, laws: Sequence[Any]) -> Answer:
     """Return the answer of a design, or of a sweep, from its numbers and its laws of accesses."""
-    known = "write conflicts are within 5 % of simulation in designs of another range"
     order = (
         "mean_run_length plays no part: lists are taken as used up several times, whatever their first order"
     )
+    rows = "short lists of operations of whole packets are modelled for one input at line rate and one output"
+    overloaded = (spec.traffic.operations == "packet") & (np.asarray(load) > 1.0)
     rows = "short lists of operations of whole packets are modelled for one input at line rate and one output"
     overloaded = (spec.traffic.operations == "packet") & (np.asarray(load) > 1.0)
     runs = np.broadcast_to(np.not_equal(spec.allocation.mean_run_length, 1.0), np.shape(load))
@@ -34,14 +33,24 @@ def answer_of(
         traffic_intensity={"output ports": load},
         bottleneck=np.full(np.shape(load), "output ports") if np.ndim(load) else "output ports",
         stable=load < 1.0,
-        validated=validated,
         doubts={
-            known: np.logical_not(validated),
             order: runs,
-            rows: np.broadcast_to(overloaded & (not rows_are_measured(spec)), np.shape(load)),
+            rows: np.broadcast_to(overloaded & (not rows_are_modelled(spec)), np.shape(load)),
         },
-        error=design_errors(spec, validated),
         details=dict(zip(LAWS, laws, strict=True)),
+    )
+
+
+def rows_are_modelled(spec: DataQueueing) -> bool:
+    """Return whether short lists under operations of whole packets are those of `packet_list`."""
+    traffic, allocation = spec.traffic, spec.allocation
+    return (
+        allocation.admission == "lossy"
+        and allocation.policy == "lists"
+        and isinstance(traffic.arrivals, LineRate)
+        and traffic.input_ports == traffic.output_ports == 1
+        and traffic.service != "arrival-order"
+        and bool(np.all(np.asarray(spec.data.busy_accesses) == 1))
     )
 
 
@@ -64,5 +73,4 @@ def stacked(spec: DataQueueing, answers: Sequence[Answer], shape: tuple[int, ...
         load=column([answer.traffic_intensity["output ports"] for answer in answers], float),
         carried=column([answer.utilization["output ports"] for answer in answers], float),
         laws=[laws(name) for name in LAWS],
-        validated=column([answer.validated for answer in answers], bool),
     )

@@ -6,7 +6,6 @@ import numpy as np
 
 from qmodels.allocator.access_order import AccessOrder, access_order, packet_order
 from qmodels.allocator.answer import answer_of, stacked
-from qmodels.allocator.conflict_errors import is_validated
 from qmodels.allocator.large_blocks import LargeBlocks, large_blocks, random_busy
 from qmodels.allocator.offered import seen_load
 from qmodels.allocator.pointer_cycles import pointer_cycles
@@ -56,9 +55,7 @@ def solve_data_queueing(spec: DataQueueing) -> Answer:
     emptiness. Segments lost alone: `lossy_list` tells how often a write takes the block just read,
     `read_order_heads` what trials meet in a list of blocks that return as they are read. Overload is
     taken as lasting: a trace that fills the memory for a part of the time overflows, and runs its list
-    dry, less. The error of the write conflicts, signed, is in
-    ``answer.error`` (``error_map.csv``, ``lossy_map.csv``): within 5 %
-    where the answer is validated, and otherwise as it says. The alternatives are accounted for in
+    dry, less. The alternatives are accounted for in
     `qmodels.allocator.alternatives`.
 
     Examples
@@ -128,7 +125,6 @@ def _solve_one(spec: DataQueueing) -> Answer:
         load=float(spec.traffic.load_factor),
         carried=load,
         laws=(accesses, deletion),
-        validated=is_validated(spec),
     )
 
 

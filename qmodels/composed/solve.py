@@ -12,7 +12,6 @@ from qmodels.composed.as_network import solved_as_network
 from qmodels.composed.by_place import by_place
 from qmodels.composed.couplings.deadlock_cycles import deadlock_doubts
 from qmodels.composed.decomposition import Decomposition
-from qmodels.composed.errors import error_doubts
 from qmodels.composed.figures import Figures
 from qmodels.composed.fixed_point.state import State
 from qmodels.composed.from_network import network_figures
@@ -56,8 +55,7 @@ def solve_system(spec: System) -> Answer:
     times and with what leaves them (`decomposition`), times are put together along the programs (`latency`),
     and variability passes from each step to the next (`variability`), until all of it fits (`fixed_point`).
     What streams cannot carry is in `couplings`, a file each. Stations alone are a queueing network and go to
-    its methods (`as_network`): there a product form is exact. The errors were measured on systems drawn at
-    random (`errors`).
+    its methods (`as_network`): there a product form is exact.
 
     Examples
     --------
@@ -131,8 +129,12 @@ def _until_the_end(system: System, figures: Figures) -> Figures:
 
 def _answer(system: System, figures: Figures) -> Answer:
     intensity = _plain(figures.intensity)
-    load = max(intensity.values(), default=0.0)
-    doubts = (*figures.doubts, *error_doubts(system, load, exact=figures.exact))
+    doubts = list(figures.doubts)
+    if system.turning and not figures.exact:
+        doubts.append("tokens that turn, as if their uses came at random")
+    steps = (step for flow in system.flows for step in all_steps(flow.program))
+    if any(getattr(step, "same", False) for step in steps) and not figures.exact:
+        doubts.append("visits that take the same time, as if they did not")
     return Answer(
         model=figures.model,
         spec=system,
@@ -142,7 +144,6 @@ def _answer(system: System, figures: Figures) -> Answer:
         traffic_intensity=intensity,
         bottleneck=max(intensity, key=lambda name: intensity[name]) if intensity else "",
         stable=bool(figures.stable),
-        validated=not doubts,
         doubts=dict.fromkeys(doubts, True),
     )
 
@@ -167,7 +168,6 @@ def _stacked(spec: System, answers: Sequence[Answer], shape: tuple[int, ...]) ->
         model=" or ".join(models),
         spec=spec,
         **{name: tables(name) for name in ("metrics", "latency_parts", "utilization", "traffic_intensity")},
-        validated=together([answer.validated for answer in answers]),
         bottleneck=together([answer.bottleneck for answer in answers]),
         stable=together([answer.stable for answer in answers]),
         doubts={doubt: together([doubt in answer.doubts for answer in answers]) for doubt in doubts},

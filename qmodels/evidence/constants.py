@@ -1,7 +1,7 @@
 """The numbers in the models that no derivation gives, kept with what is known of each of them.
 
 A group of constants is a named tuple whose docstring says what each is and in which unit; its values stand
-in ``constants.csv``, which ``python -m cases.fits NAME --write`` brings up to date.
+in ``constants.csv``, where ``python -m cases.evidence constants`` keeps what data say of each.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 FILE = Path(__file__).with_name("constants.csv")
-TAGS = {
-    "fitted": "the command finds it from the data",
-    "assumed": "nothing was fitted or derived: its meaning says what it stands for",
-}
+NUMBERS = ("value", "best", "low", "high", "held_out", "worth")
+COMMAND = "python -m cases.evidence constants"
+"""What measures them anew."""
 
 Group = TypeVar("Group")
 _GROUPS: dict[str, type[Any]] = {}
@@ -29,23 +28,16 @@ class Constant:
 
     name: str  # group and field
     value: float  # what the model uses
-    # best, low, high: what the command finds, and its interval of 95 %; NaN where nothing is fitted.
+    # best, low, high: what the command finds, and its interval of 95 %; NaN where data say nothing.
     best: float
     low: float
     high: float
-    held_out: float  # mean size of the errors, in the form of the fit, of rows that were left out [%]
-    tag: str  # one of `TAGS`
-    # fit, data: the fit, and the file that it is made of.
-    fit: str
-    data: str
+    held_out: float  # mean size of the errors of systems that were left out [%]
+    worth: float  # by how much the mean error grows where it is the better of 0 and 1 [points]
+    data: str  # file of the measured systems
     # unit, meaning: as the docstring of the group says.
     unit: str = ""
     meaning: str = ""
-
-    @property
-    def command(self) -> str:
-        """What fits it anew."""
-        return f"python -m cases.fits {self.fit}" if self.fit else ""
 
 
 @cache
@@ -64,12 +56,12 @@ def kept(kind: type[Group], group: str) -> Group:
 
 
 def constants() -> list[Constant]:
-    """Return the constants of all groups that were imported; `cases.fits` imports every one."""
+    """Return the constants of all groups that were imported; `cases.evidence.constants` imports every one."""
     found = []
     for group, kind in sorted(_GROUPS.items()):
         for field in kind._fields:
             row: dict[str, Any] = dict(rows()[f"{group}.{field}"])
-            row |= {name: float(row[name] or "nan") for name in ("value", "best", "low", "high", "held_out")}
+            row |= {name: float(row[name] or "nan") for name in NUMBERS}
             unit, meaning = described(kind, field)
             found.append(Constant(**row, unit=unit, meaning=meaning))
     return found

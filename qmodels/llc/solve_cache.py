@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.evidence.error_map import ErrorMap
 from qmodels.llc.characteristic_time import hit_ratios
 from qmodels.llc.hierarchy import copy_levels, exclusive_levels, inclusive_levels
 from qmodels.llc.kept import kept_levels
@@ -23,15 +20,6 @@ MOST_SLICED_LINES = 200_000
 """Above, a sliced level is taken as one cache: the more lines, the less that matters."""
 MOST_SINGLE_LINES = 5_000
 """Above, lines of nearly the same popularity are taken together; that moves no ratio by more than 1e-8."""
-FEWEST_LINES = 40
-"""Smallest cache (of each slice) for which the errors below were measured."""
-FEWEST_CORES = 8
-"""The same for cores whose shared level keeps what it has: with fewer up to 2.3 points too low."""
-FEWEST_EXCLUSIVE = {"level": 2, "shared": 64, "catalogue": 500}
-"""The same for exclusive levels: lines of a level or slice, of the shared level, and of the table."""
-ERRORS = ErrorMap(Path(__file__).with_name("cache_error_map.csv"))
-"""By inclusion. Of smaller caches: of two lines in each slice with copies 0.5 points, of ten lines 0.1; of
-exclusive ones with 8 lines in all 1.3."""
 
 
 def solve_cache(spec: CacheSystem) -> Answer:
@@ -55,11 +43,10 @@ def solve_cache(spec: CacheSystem) -> Answer:
     >>> from qmodels.systems.cache.spec import CacheLevel
     >>> solve_cache(CacheSystem(private=(CacheLevel(lines=200),)))
     caches by characteristic time
-      hit_ratio      0.2051   error at most 0.05 points
-      miss_ratio     0.7949   error at most 0.05 points
-      hit_ratio[l1]  0.2051   error at most 0.05 points
+      hit_ratio      0.2051
+      miss_ratio     0.7949
+      hit_ratio[l1]  0.2051
       stable
-      error: against simulation, copy
     """
     p, count = line_popularity(
         spec.popularity, int(spec.entries_per_line), spec.assignment, int(spec.assignment_seed)
@@ -85,26 +72,13 @@ def solve_cache(spec: CacheSystem) -> Answer:
             popularity=at_shared / at_shared.sum(), slices=spec.shared.slices, hashing=spec.shared.hashing
         )
     uneven = float(shares.max() * len(shares)) if len(shares) else 1.0
-    error = ERRORS.at(region=spec.inclusion)["hit_ratio"]
     return Answer(
         model="caches by characteristic time",
         spec=spec,
         metrics=metrics,
         details={"slice_shares": shares, "slice_imbalance": uneven},
         facts=(f"busiest slice {uneven:.3f} of the mean",) if len(shares) > 1 else (),
-        validated=_is_validated(spec),
-        error={name: replace(error, metric=name) for name in metrics},
     )
-
-
-def _is_validated(spec: CacheSystem) -> bool:
-    smallest = min(level.lines // level.slices for level in spec.levels)
-    if spec.inclusion in ("copy", "inclusive") or len(spec.levels) == 1 or spec.shared is None:
-        return bool(smallest >= FEWEST_LINES)
-    sizes = {"level": smallest, "shared": spec.shared.lines, "catalogue": spec.line_count}
-    if spec.inclusion == "kept" and spec.cores < FEWEST_CORES:
-        return False
-    return all(sizes[name] >= least for name, least in FEWEST_EXCLUSIVE.items())
 
 
 def _local_hits(spec: CacheSystem, p: FloatArray, count: FloatArray, where: Any) -> FloatArray:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from qmodels.llc.processor_errors import ERRORS, is_validated, region_of
-from qmodels.llc.processor_hits import HitRatios, hit_ratios, llc_load
+from qmodels.llc.processor_hits import HitRatios, hit_ratios
 from qmodels.llc.processor_queues import solve_queues
 from qmodels.systems.cache.llc_processor import BANKS, LlcProcessor
 from qmodels.systems.spec.answer import Answer
@@ -27,11 +26,9 @@ def solve_llc_processor(spec: LlcProcessor, *, hits: HitRatios | None = None) ->
     -----
     The hit ratios of `qmodels.llc.processor_hits`, then the memory path as a closed network
     (`processor_memory`), then the queues of the cores under the bound on all requests
-    (`processor_queues`). Approximation. The errors against simulation, in one-at-a-time
-    variations of the published design and in random designs, are in ``processor_error_map.csv``. Where the
-    load of a shared LLC is between 0.75 and 1.1 its long queues come and go: there the waiting time was found
-    up to 16 % too short and 83 % too long, the blocking probability wrong by up to 1.3 points, and the answer
-    says that it is outside the range.
+    (`processor_queues`). Approximation. Where the load of a shared LLC is between 0.75 and 1.1
+    its long queues come and go: there the waiting time was found up to 16 % too short and 83 % too long, the
+    blocking probability wrong by up to 1.3 points.
 
     The model of `LlcProcessor.system` is the other way to the same. Over 63 of these designs its waiting
     times are off by 2.8 % on average where these are by 1.1 % (slices 1.3 and 0.8, no LLC 1.2 and 0.4, shared
@@ -74,7 +71,6 @@ def solve_llc_processor(spec: LlcProcessor, *, hits: HitRatios | None = None) ->
         "llc_utilization": queues.busy_slices / max(spec.llc_slices, 1),
         "memory_utilization": queues.busy_banks / (spec.channels * BANKS),
     }
-    load = llc_load(spec, found)
     busy = {"cores": "core_utilization", "LLC": "llc_utilization", "DRAM banks": "memory_utilization"}
     utilization = {name: float(metrics[of]) for name, of in busy.items() if spec.llc_slices or name != "LLC"}
     return Answer(
@@ -83,8 +79,6 @@ def solve_llc_processor(spec: LlcProcessor, *, hits: HitRatios | None = None) ->
         metrics={name: float(value) for name, value in metrics.items()},
         utilization=utilization,
         bottleneck=max(utilization, key=lambda name: utilization[name]),
-        validated=is_validated(spec, llc_load=load),
-        error=ERRORS.at(region=region_of(spec.architecture, load)),
     )
 
 

@@ -1,4 +1,4 @@
-r"""The words that chains and the processes on them share; see `qmodels.evidence.described`.
+r"""The words that chains and the processes on them share; see `qmodels.described`.
 
 Parameters
 ----------
@@ -53,6 +53,6 @@ ValueError
     If an argument is out of range.
 """
 
-from qmodels.evidence.described import Described
+from qmodels.described import Described
 
 described = Described(__doc__)

@@ -24,7 +24,6 @@ from qmodels.networks.facts import (
     visits_of,
 )
 from qmodels.networks.finite import solve_finite, solve_fork
-from qmodels.networks.methods import judged
 from qmodels.networks.mixed import mixed
 from qmodels.networks.open.bcmp import bcmp
 from qmodels.networks.open.jackson import jackson
@@ -94,10 +93,6 @@ def solve_network(network: QueueingNetwork, *, by_visits: bool = False, chains: 
     >>> answer.model, answer.kind, round(answer.metrics["mean_waiting_time"], 6)
     ('M/G/1', 'exact', 3.0)
     """
-    return judged(_solved(network, by_visits=by_visits, chains=chains))
-
-
-def _solved(network: QueueingNetwork, *, by_visits: bool, chains: bool) -> Answer:
     if _is_single(network):
         answer = solve_station(network, chains=chains)
         if answer is not None:

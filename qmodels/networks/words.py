@@ -1,4 +1,4 @@
-r"""The words that the functions for networks share; see `qmodels.evidence.described`.
+r"""The words that the functions for networks share; see `qmodels.described`.
 
 Times and rates share one unit of time; a cycle of a closed network ends where a job comes back.
 
@@ -85,6 +85,6 @@ ValueError, RuntimeError (convolution)
     As `convolution`.
 """
 
-from qmodels.evidence.described import Described
+from qmodels.described import Described
 
 described = Described(__doc__)

@@ -11,16 +11,10 @@ import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.noc.delay_law import delay_quantiles
-from qmodels.noc.error_map import (
-    PEAK,
-    may_deadlock,
-    measured_errors,
-    strong,
-    validated,
-)
 from qmodels.noc.source_queue import source_waits
 from qmodels.noc.waits import Waits, find_waits, largest_load, saturation_load
 from qmodels.systems.noc.injection import Bernoulli
+from qmodels.systems.noc.routes import may_deadlock
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.spec.answer import Answer, Deferred, Later
 
@@ -29,10 +23,7 @@ METRICS = tuple(
 )
 """Those of closed loops are `qmodels.noc.closed_loop`'s."""
 
-FIELDS = (
-    "stable", "latency_parts", "bottleneck", "utilization", "traffic_intensity", "validated", "doubts",
-    "error",
-)  # fmt: skip
+FIELDS = ("stable", "latency_parts", "bottleneck", "utilization", "traffic_intensity", "doubts")
 DETAILS = (
     "waits", "deadlock", "source_delay", "congested_rate", "ideal_saturation_rate", "channels", "flows",
 )  # fmt: skip
@@ -42,7 +33,6 @@ CURVE_POINTS = 50
 SAME = 1e-9
 """Loads of channels that differ by a smaller part are alike."""
 
-STRONG = f"bursts with an SCV above 12 or a peak above {PEAK:.0f}: not measured, waits are mostly too long"
 NOTICED = 0.95
 """Answers warn of networks that carry less than this part of their saturation rate once jammed."""
 
@@ -279,17 +269,8 @@ class Curve:
         }
 
     @cached_property
-    def _measured(self) -> Any:
-        return self._as_asked(validated(self.spec, self._part_of_saturation))
-
-    @cached_property
-    def validated(self) -> Any:
-        """Whether the design and load lie in the range in which the error was measured."""
-        return self._measured & (not self.deadlock)
-
-    @cached_property
     def doubts(self) -> Mapping[str, Any]:
-        """Effects that the model leaves out of this network, and whether it was measured."""
+        """Effects that the model leaves out of this network."""
         jammed, noticed = self._congested_load, NOTICED * self._saturation_load
         metastable = f"metastable: once jammed, the network carries {jammed:.4g} packets/cycle only"
         run = int(self.waits.turns.table.source_step.max(initial=0))
@@ -297,15 +278,7 @@ class Curve:
             **may_deadlock(self.deadlock),
             metastable: self._as_asked(self.waits.loads > jammed) & (jammed < noticed),
             f"runs of {run} packets to each target in turn: they wait longer than this": run > 1,
-            STRONG: strong(self.spec),
-            "a network, packets or a load unlike those that the error was measured on": ~self._measured,
         }
-
-    @cached_property
-    def error(self) -> Mapping[str, Any]:
-        """The error against simulation at such loads of such networks, by metric."""
-        found = {} if self.deadlock else measured_errors(self.spec, self._part_of_saturation)
-        return {name: error.mapped(self._as_asked) for name, error in found.items()}
 
     def plot(self) -> Any:
         """Return a matplotlib figure: the latency over the load up to saturation, and the rates asked for."""

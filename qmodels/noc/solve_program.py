@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 
-from qmodels.evidence.error_map import ErrorMap
-from qmodels.noc.error_map import may_deadlock
 from qmodels.noc.message_flow import MessagePath, course, message_paths
-from qmodels.systems.noc.routes import find_deadlock
+from qmodels.systems.noc.routes import find_deadlock, may_deadlock
 from qmodels.systems.programs.message_network import service_table, services
 from qmodels.systems.programs.messaging import PROCESS_TIMES, MessageProgram
 from qmodels.systems.spec.answer import Answer
-
-ERRORS = ErrorMap(Path(__file__).with_name("message_error_map.csv"))
-
-MOST_PROCESSES = 16
-"""Of the programs on which the error was measured."""
 
 
 def solve_program(spec: MessageProgram) -> Answer:
@@ -61,16 +53,12 @@ def solve_program(spec: MessageProgram) -> Answer:
         "message_latency": sum(times) / len(times) if times else 0.0,
         **{f"{name}[{k}]": value for name, of in by_process.items() for k, value in enumerate(of)},
     }
-    errors = ERRORS.at(load=found.crowding)
-    errors = {name: errors[name.partition("[")[0]] for name in cycles if name.partition("[")[0] in errors}
-    measured = bool(errors["finish_time[0]"].known) and count <= MOST_PROCESSES
     table = service_table(spec)
     deadlock = find_deadlock(table) or ()
     whole = spec.router.hold_switch_for_packet or spec.router.virtual_channels == 1
     even = bool(np.all(table.channel_cycles_per_flit[table.path_channel] == 1))
     doubts = {
         **may_deadlock(deadlock),
-        "more processes or a more crowded channel than the error was measured on": not measured,
         "packets share links flit by flit": not whole,
         "links of different widths": not even,
     }
@@ -83,9 +71,7 @@ def solve_program(spec: MessageProgram) -> Answer:
             name.removesuffix("_time"): by_process[name][last] / clock for name in PROCESS_TIMES[1:]
         },
         traffic_intensity={"channels": found.crowding},
-        validated=not any(doubts.values()),
         doubts=doubts,
-        error=errors,
         details={
             "contention_time": tuple(cost / clock for cost in found.contention),
             "circuit_latency": bounds,

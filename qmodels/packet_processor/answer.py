@@ -10,7 +10,6 @@ import numpy as np
 from qmodels.checks import FloatArray
 from qmodels.guarded import explain_error
 from qmodels.packet_processor.balance import returns
-from qmodels.packet_processor.burstiness import burstiness
 from qmodels.packet_processor.design import Columns, columns
 from qmodels.packet_processor.doubts import doubts
 from qmodels.packet_processor.energy import energy_per_packet
@@ -69,8 +68,7 @@ def solve_packet_processor(spec: PacketProcessor) -> Answer:
     parts = latency(c, point)
     stable = (point.load < 1.0) & (parts.growth <= PILED_UP)
     metrics = _metrics(c, point, parts, stable)
-    bursts = burstiness(spec.workload, c.shape)
-    doubted = doubts(c, point, bursts)
+    doubted = doubts(c, point)
     groups, loads = np.array(list(point.loads)), np.array(list(point.loads.values()))
 
     def shown(value: Any) -> Any:
@@ -94,7 +92,6 @@ def solve_packet_processor(spec: PacketProcessor) -> Answer:
         bottleneck=shown(groups[loads.argmax(axis=0)]),
         stable=shown(stable),
         details={"resources": {} if c.full_shape else _resources(c, point)},
-        validated=shown(~np.any([np.zeros_like(stable), *doubted.values()], axis=0)),
         doubts={words: shown(mask) for words, mask in doubted.items()},
     )
 

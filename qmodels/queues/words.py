@@ -1,4 +1,4 @@
-r"""The words that the models of single stations share; see `qmodels.evidence.described`.
+r"""The words that the models of single stations share; see `qmodels.described`.
 
 Times and rates share one unit of time.
 
@@ -94,6 +94,6 @@ ValueError
     If an argument is out of range.
 """
 
-from qmodels.evidence.described import Described
+from qmodels.described import Described
 
 described = Described(__doc__)

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
-from qmodels.evidence.error_map import ErrorMap
 from qmodels.systems.programs.region import Growth, grow
 from qmodels.systems.programs.work_queues import WorkQueues
 from qmodels.systems.spec.answer import Answer
 from qmodels.work_queues.growth import Rounds, run_rounds
 from qmodels.work_queues.imbalance import expected_maximum, ring_block_imbalance
-
-ERRORS = ErrorMap(Path(__file__).with_name("error_map.csv"))
-TASKS_PER_CORE = (30.0, 1000.0)
-CORES = (1, 32)
-LARGEST_QUEUE_SHARE = 0.12
-LARGEST_TRANSFER_SHARE = 0.16
-"""The sweep's range: tasks per core, cores, and times of a locked access and of a transfer over that of a
-task."""
 
 
 def solve_work_queues(spec: WorkQueues) -> Answer:
@@ -82,7 +71,6 @@ def solve_work_queues(spec: WorkQueues) -> Answer:
         imbalance = ring_block_imbalance(
             tasks=count, queues=spec.groups, blocks=spec.machine.clusters, compute_scv=costs.compute_scv
         )
-    task = max(spec.serial_time / count, 1e-300)
     efficiency = compute / (cores * makespan)
     memories, clock = min(1.0, float(rounds.memory_busy.max()) / makespan), spec.clock_ghz
     return Answer(
@@ -103,14 +91,6 @@ def solve_work_queues(spec: WorkQueues) -> Answer:
         details={"lower_bounds": bounds, "cluster_tasks": cluster_tasks},
         facts=(f"execution time at least {said} ns",),
         bottleneck=max(bounds, key=lambda name: bounds[name]),
-        validated=bool(
-            isinstance(spec.tasks, Growth)
-            and TASKS_PER_CORE[0] <= count / cores <= TASKS_PER_CORE[1]
-            and CORES[0] <= cores <= CORES[1]
-            and costs.queue_cycles <= LARGEST_QUEUE_SHARE * task
-            and costs.transfer_cycles <= LARGEST_TRANSFER_SHARE * task
-        ),
-        error=ERRORS.at(),
     )
 
 

@@ -108,22 +108,6 @@ class Table:
         return values[nondominated(values)]
 
 
-def joint():
-    """Return the default study's 2,700 designs as simulated (`cases.decision_errors.kept`)."""
-    from cases.decision_errors.kept import Kept
-
-    kept = Kept.load("small-packets")
-    names, spread = ("packet_latency", "write_conflict_probability", "overflow_probability"), {}
-    for name in names:
-        ends = kept.table[f"{name}_high"] - kept.table[f"{name}_low"]
-        spread[name] = np.where(np.isfinite(ends), ends, 0) / 2 / STUDENT_95
-    true = {name: kept.table[name] for name in names} | {"cost": kept.model.table["cost"]}
-    spread["cost"] = np.zeros(len(true["cost"]))
-    model = {name: kept.model.table[name] for name in true}
-    ranges = {"write_conflict_probability": (None, 0.02), "overflow_probability": (None, 1e-3)}
-    return Table("joint", kept.model.space, kept.model.table["design"], true, spread, model, ranges)
-
-
 def controllers():
     """Return the controllers of one DRAM channel under packets, all simulated now (ten minutes)."""
     import qmodels as qm
@@ -162,7 +146,6 @@ def controllers():
 
 
 PROBLEMS = {
-    "joint": joint,
     "controllers": controllers,
     **{name: (lambda name=name: Function(name=name)) for name in ("zdt1", "zdt3", "dtlz2")},
 }
@@ -250,7 +233,7 @@ def compared(problems):
     return found
 
 
-@pytest.mark.parametrize("name", ["zdt1", "zdt3", "dtlz2", pytest.param("joint", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["zdt1", "zdt3", "dtlz2"])
 def test_chance_is_nowhere_better(name):
     found = compared([name])
     last = {method: np.median([run.shares()[-1] for run in runs]) for (_, method), runs in found.items()}

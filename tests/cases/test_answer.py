@@ -18,6 +18,7 @@ from cases.study.words.screen import Screen
 from cases.study.words.section import Section
 from optimize import Space, explore
 from qmodels import Noc, PacketProcessor, solve, spidergon
+from qmodels.evidence import intervals
 from qmodels.systems.spec.fields import replace_fields
 
 WIDTHS = [4, 8, 16, 32]
@@ -82,17 +83,19 @@ def test_what_an_answer_names_is_simulated_and_so_is_its_traffic(tmp_path):
     assert len(alone.results) == 1 and none is None
 
 
-def test_the_front_says_where_the_model_doubts_its_directions():
+def test_the_front_says_where_the_model_orders_wrongly(monkeypatch):
+    known = intervals.measured()
+    wrong = {"free_list.alloc_trial_count": {"packet_latency_p99": [2, 8], "energy_per_packet": [1, 8]}}
+    mine = known | {"packet-processor": known["packet-processor"] | {"directions": wrong}}
+    monkeypatch.setattr(intervals, "measured", lambda: mine)
     base = replace_fields(PacketProcessor(), {"offered_gbps": 60.0})
     goals = goals_of(base, {"minimize": ["packet_latency_p99", "cost"]})
     trials = chosen_space(base, {"alloc_trial_count": [1, 2]})
     decision = solved_only(explore(trials, solved_columns, vectorized=True, **goals))
-    said = [words.partition(" (")[0] for words in front_doubts(decision)]
-    direction = "the model ranks alloc_trial_count opposite to the simulation in packet latency p99 here"
-    doubts = solve(replace_fields(base, {"alloc_trial_count": 1})).notes
-    along = "packet_latency_p99 along alloc_trial_count"
-    assert len(said) == len([one for one in doubts if one.startswith(along)])
-    assert direction in said and direction in " ".join(trust(decision).text().split())
-    light = replace_fields(base, {"offered_gbps": 20.0})
-    space = chosen_space(light, {"alloc_trial_count": [1, 2]})
-    assert front_doubts(solved_only(explore(space, solved_columns, vectorized=True, **goals))) == ()
+    direction = "packet_latency_p99 along free_list.alloc_trial_count: the model orders 2 of 8 neighbours"
+    assert [words for words in front_doubts(decision) if words.startswith(direction)]
+    assert direction in " ".join(trust(decision).text().split())
+    assert not [words for words in front_doubts(decision) if words.startswith("energy")]
+    space = chosen_space(base, {"channels": [2, 4]})
+    found = front_doubts(solved_only(explore(space, solved_columns, vectorized=True, **goals)))
+    assert not [words for words in found if " along " in words]

@@ -53,8 +53,8 @@ def test_solve_prints_every_metric_with_its_unit(run):
     assert "Where the time goes" in out
 
 
-LOADS = {0.4: True, 2.2: False}
-"""Load factors of the default case: about 17 % and 96 % of the busiest resource, validated or not."""
+LOADS = {0.4: True, 2.35: False}
+"""Load factors of the default case: 17 % and 98 % of the busiest resource, the second beyond all drawn."""
 
 
 @pytest.mark.parametrize("load", LOADS)
@@ -67,7 +67,7 @@ def test_solve_states_the_error_that_applies_in_every_format(run, load):
     text = run(*words)[1]
     rows = {row["metric"]: row for row in csv.DictReader(io.StringIO(run(*words, "--csv")[1]))}
     answer = json.loads(run(*words, "--json")[1])
-    assert answer["analytic"]["measured_error"] == pytest.approx(errors)
+    assert answer["analytic"]["measured_error"] == pytest.approx(errors, nan_ok=True)
     assert answer["analytic"]["validated"] is LOADS[load]
     assert set(answer["error_units"]) == set(errors)
     for name in NAMES:
@@ -82,12 +82,12 @@ def test_solve_states_the_error_that_applies_in_every_format(run, load):
         low, high = result.interval(name)
         assert (float(rows[name]["low"]), float(rows[name]["high"])) == pytest.approx((low, high))
         assert line.endswith(f"simulated {low:.3g} to {high:.3g} (90 %)" if low < high else "simulated alike")
-    assert ("outside the range in which the error was measured" in text) is not LOADS[load]
+    assert ("not measured: load is" in text) is not LOADS[load]
 
 
 def test_a_sweep_states_the_error_of_every_point(run):
-    words = ("solve", "--set", "load_factor=[0.4, 2.2, 9]")
-    result = solve(replace_fields(default_processor(), {"load_factor": np.array([0.4, 2.2, 9])}))
+    words = ("solve", "--set", "load_factor=[0.4, 1.8, 9]")
+    result = solve(replace_fields(default_processor(), {"load_factor": np.array([0.4, 1.8, 9])}))
     rows = list(csv.DictReader(io.StringIO(run(*words, "--csv")[1])))
     answer = json.loads(run(*words, "--json")[1])
     for name, error in result.error.items():
@@ -96,32 +96,29 @@ def test_a_sweep_states_the_error_of_every_point(run):
         assert [float(row[f"error: {name} [{unit}]"]) for row in rows] == pytest.approx(errors)
         assert answer["analytic"][f"error: {name}"][:2] == pytest.approx(errors[:2])
         assert answer["units"][f"error: {name}"] == unit
-    assert [row["validated"] for row in rows] == ["True", "False", "False"]
+    assert [row["validated"] for row in rows] == ["True", "True", "False"]
     lines = run(*words)[1].splitlines()[2:5]
     for k, line in enumerate(lines[:2]):
         assert f" ± {result.error['packet_latency'].mean[k]:.1f} %" in line
     assert (
         "inf " in lines[2]
         and "±" not in lines[2]
-        and [line.split()[-1] for line in lines] == ["yes", "no", "no"]
+        and [line.split()[-1] for line in lines] == ["yes", "yes", "no"]
     )
 
 
-def test_a_direction_that_is_doubted_is_said_in_the_sweep_along_it(run):
-    fields = {"offered_gbps": 60.0, "alloc_trial_count": np.array([1, 2])}
-    doubts = solve(replace_fields(default_processor(), fields)).notes
-    direction = "packet_latency_p99 along alloc_trial_count is ordered against the simulation at such loads"
-    assert direction in doubts
-    words = ("solve", "--set", "alloc_trial_count=[1, 2]", "--set", "offered_gbps=[20, 60]")
+def test_what_speaks_against_a_sweep_is_said_with_its_systems(run):
+    words = ("solve", "--set", "load_factor=[0.4, 2.35]")
+    (outside,) = solve(replace_fields(default_processor(), {"load_factor": 2.35})).notes
+    assert outside.startswith("not measured: load is ")
     text = " ".join(run(*words)[1].split())
-    warned = "the model ranks alloc_trial_count opposite to the simulation in packet latency p99 here"
-    assert f"{warned} (2 of 4 systems)" in text
+    assert f"{outside} (1 of 2 systems)" in text
     said = json.loads(run(*words, "--json")[1])["analytic"]["doubts"]
-    assert said == ["", "", "; ".join(doubts), "; ".join(doubts)]
+    assert said == ["", outside]
     assert [row["doubts"] for row in csv.DictReader(io.StringIO(run(*words, "--csv")[1]))] == said
-    one = ("solve", "--set", "alloc_trial_count=2", "--set", "offered_gbps=60")
-    assert json.loads(run(*one, "--json")[1])["analytic"]["doubts"] == list(doubts)
-    assert next(csv.DictReader(io.StringIO(run(*one, "--csv")[1])))["doubts"] == "; ".join(doubts)
+    one = ("solve", "--set", "load_factor=2.35")
+    assert json.loads(run(*one, "--json")[1])["analytic"]["doubts"] == [outside]
+    assert next(csv.DictReader(io.StringIO(run(*one, "--csv")[1])))["doubts"] == outside
 
 
 def test_a_part_of_what_a_trace_brings_cannot_be_set(run):

@@ -136,7 +136,7 @@ def test_check_ends_with_one_where_something_changed(
     honest = drawn("dram", 0, seed=0)
     honest["model"] = solved(honest)
     write(file, [honest])
-    name = next(iter(honest["model"]["metrics"]))
+    name = next(name for name, value in honest["model"]["metrics"].items() if 0 < value < math.inf)
     honest["model"]["metrics"][name] *= 1.1
     write(file, [honest])
     assert main(["check", "--file", str(file), "--workers", "1"]) == 1
@@ -163,6 +163,16 @@ def test_counts_out_of_range_are_refused(capsys: pytest.CaptureFixture[str]) -> 
         with pytest.raises(SystemExit):
             main(["freeze", *words])
         assert f"{words[0]} must be at least" in capsys.readouterr().err
+
+
+def test_kinds_and_groups_that_do_not_fit_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, said in (
+        (["solve", "--kind", "noc"], "--kind must be left out of solve, got 'noc'"),
+        (["constants", "noc"], "groups must be of memory.dram.ready, "),
+    ):
+        with pytest.raises(SystemExit):
+            main(words)
+        assert said in capsys.readouterr().err
 
 
 def test_recorded_packets_are_drawn_again_from_their_seed() -> None:

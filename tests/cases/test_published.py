@@ -212,7 +212,7 @@ def test_bars(case, place, which, mean, largest, kept):
 
 
 def test_conflicts_of_whole_packets(kept):
-    """Table 1 within 0.7 points, three to five trials predicted; the model within half a point of simulation."""
+    """Table 1 within 0.7 points, three to five trials predicted; the model within 0.5 of simulation."""
     columns = ["write_wo", "write_with", "read_wo", "read_with"]
     cells = select(kept["dqm"].cells, column=columns)
     for cell in select(cells, table="table1"):
@@ -394,6 +394,9 @@ def test_kept_simulations_beside_fresh_ones(kept):
     wanted.append((cell, run.read_conflict_probability, 100))
     for cell, estimate, factor in wanted:
         assert factor * estimate.low <= cell.high and cell.low <= factor * estimate.high
+
+
+# The error maps.
 
 
 # A paper of one's own.

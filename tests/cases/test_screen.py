@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases.decision_errors.kept import WORKLOADS, Kept, file_of
-from cases.study.analysis import Recall
-from cases.study.packet_processor import MAXIMIZE, MINIMIZE
-from cases.study.words.screen import LINES, WIDTH, Screen, _percent, screen_of, study_text
+from cases.study.words.screen import LINES, WIDTH, _percent, screen_of, study_text
 from cases.study.words.several import several
-from cases.tables import load_table
-from optimize import explore
-from optimize.decisions.decision import TIED
-from optimize.search.pareto import ideal_distance
 
 KINDS = {
     "noc": ("link_width=8,16", "packet_latency", "bandwidth"),
@@ -77,38 +68,6 @@ def test_several_workloads_share_one_screen_with_the_design_for_all(small_study)
         assert f"design {part.decision.table['design'][part.decision.chosen]}" in alone
         latency = found.value(part.name, found.choice.chosen, "packet_latency_p99")
         assert screen_of(part)._quantity("packet_latency_p99", latency) in "\n".join(lines)
-
-
-@pytest.fixture(scope="module")
-def bundled():
-    """Every tenth design of the bundled case as it was simulated once, with the objectives of a study."""
-    table = {name: column[::10] for name, column in load_table(file_of(WORKLOADS[0])).items()}
-    kept = Kept.of(WORKLOADS[0], table)
-    goals = {"minimize": MINIMIZE, "maximize": MAXIMIZE, "subject_to": kept.model.subject_to}
-    model = explore(
-        kept.model.space, Recall(kept.model), designs=table["design"].astype(int), vectorized=True, **goals
-    )
-    return replace(kept, model=model)
-
-
-@pytest.mark.parametrize("points", [1, 3, 20])
-def test_the_bundled_screen_is_preliminary_while_another_design_could_be_chosen(bundled, points):
-    decision = bundled.decide(points, 0, noise=False)
-    screen = Screen(decision=decision, name=WORKLOADS[0], page=True)
-    lines, found = bounded(screen.text()), screen.data()
-    assert lines[2].startswith("Preliminary: ") == bool(len(decision.rivals)) == bool(found["preliminary"])
-    assert found["open"] == len(decision.open) >= found["rivals"] == len(decision.rivals)
-    good = np.stack(
-        [decision.table[name + end] for name, end in zip(decision.model.objectives, GOOD, strict=True)], 1
-    )
-    front = np.stack([decision.table[name][decision.front] for name in decision.model.objectives], 1)
-    own = np.array([[decision.table[name][decision.chosen] for name in decision.model.objectives]])
-    far = [ideal_distance(one, front, maximize=decision.model.maximized) for one in (own, good)]
-    assert set(decision.rivals) == set(decision.open) & set(np.flatnonzero(far[1] < far[0] - TIED))
-
-
-GOOD = ("", "_low", "_high")
-"""Ends of the intervals of area, latency p99 and saturation that speak for a design."""
 
 
 @given(st.floats(-1.0, 1e6))

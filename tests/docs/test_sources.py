@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / ".github" / "docs"
 sys.path.append(str(DOCS))
 
-from machinery import architecture, commands, errors, fields, models  # noqa: E402
+from machinery import architecture, commands, fields, models  # noqa: E402
 
 from qmodels.queues import erlang_b, gg1_kingman  # noqa: E402
 from qmodels.result import QueueResult  # noqa: E402
@@ -34,18 +34,6 @@ def build():
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def test_every_error_map_is_shown():
-    files = {str(path.relative_to(ROOT / "qmodels")) for path in (ROOT / "qmodels").rglob("*error_map.csv")}
-    assert files == set(errors.MAPS.values())
-    ((_, text),) = errors.pages()
-    assert all(f"## {title}\n" in text for title in errors.MAPS)
-    assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {8}
-    assert (
-        "| `execution_time` [%] | a sweep around the region-growing case |  | 113 | +0.7 | 2.3 | 10.8 |"
-        in text
-    )
 
 
 def test_every_kind_has_a_page_of_fields_with_units_and_ranges():

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from qmodels.checks import FloatArray
-from qmodels.evidence.described import Described, _entries, _sections, bibliography
+from qmodels.described import Described, _entries, _sections, bibliography
 
 ROOMS = ("queues", "networks", "markov")
 NEEDS_UNIT = re.compile(r"(rates?|times?|moment|mean|gap|rate_multiplier)$")

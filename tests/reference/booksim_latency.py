@@ -3,8 +3,7 @@
 ``python tests/reference/booksim_latency.py booksim`` writes `booksim_latency.csv` with BookSim2
 (commit 28f43299 of github.com/booksim/booksim2), whose program the environment variable BOOKSIM names;
 ``... simulate`` writes `flit_latency.csv` with `validate.simulate`, other settings and Spidergons among
-them; ``... errors`` compares the model with both, and with the long rings and Spidergons of noc_metrics.py,
-and writes ``qmodels/noc/latency_error_map.csv``.
+them; `errors` compares the model with both, and with the long rings and Spidergons of noc_metrics.py.
 
 Loads are parts of the saturation rate, found by bisection with our simulator. Kept of BookSim2 are the
 22 settings that were finished, with saturation rates from an earlier flit simulator of the same router
@@ -29,8 +28,6 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.evidence.error_map import summarize
-from qmodels.noc.error_map import BANDS, LATENCY, region_of
 from qmodels.noc.solve_noc import solve_noc
 from qmodels.systems.noc.patterns import Pattern
 from qmodels.systems.noc.router import Router
@@ -248,29 +245,6 @@ def errors() -> Iterator[tuple[Setting, float, float, float]]:
         )
 
 
-def by_region(each: Iterable[tuple[Setting, float, float, float]]) -> dict[tuple[str, float], list[float]]:
-    """Return the errors of the latency by region and upper end of the load, in parts of the model's rate."""
-    found: dict[tuple[str, float], list[float]] = {}
-    for setting, load, error, saturation in each:
-        at = load / (1 + saturation / 100)
-        for band in [band for band in BANDS if at <= band][:1]:
-            found.setdefault((region_of(setting.noc()), band), []).append(error)
-    return found
-
-
-def write_errors() -> None:
-    """Write the error map of the model."""
-    above = dict(zip(BANDS, (0.0, *BANDS), strict=False))
-    rows = []
-    for (region, band), values in sorted(by_region(errors()).items()):
-        size = summarize(values, decimals=2)
-        where = {"region": region, "load_above": above[band], "load_to": band}
-        unstable = len(values) - size["designs"]
-        rows.append({"metric": "packet_latency", "unit": "%", **where, **size, "unstable": unstable})
-    about = "Packet latency at parts of the model's saturation rate; unstable: called so by the model."
-    LATENCY.write(rows, about=about, command="python tests/reference/booksim_latency.py errors")
-
-
 if __name__ == "__main__":
     command = sys.argv[1] if len(sys.argv) > 1 else ""
     if command == "booksim":
@@ -282,7 +256,5 @@ if __name__ == "__main__":
         )
     elif command == "simulate":
         write(FLIT_FILE, "# Our flit simulator: booksim_latency.py simulate\n", flit_settings(), "simulate")
-    elif command == "errors":
-        write_errors()
     else:
-        raise SystemExit("booksim, simulate or errors?")
+        raise SystemExit("booksim or simulate?")

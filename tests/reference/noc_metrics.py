@@ -4,9 +4,7 @@
 one kind of packets are those of booksim_latency.py and long rings held out of ring_saturation.py, at
 parts of their kept saturation rates; mixes of short urgent and long lazy packets and bursty sources
 run at parts of the model's. Of mixes there are two more rows, the urgent packets' and the lazy ones'.
-``... errors`` compares the model with them and writes ``qmodels/noc/metric_error_map.csv``. The constants for
-bursts, priorities and quantiles are fitted to them by `cases.fits.network`, on the rows for the fit. Run from
-the root of the repository, with it on the path.
+`errors` compares the model with them. Run from the root of the repository, with it on the path.
 """
 
 from __future__ import annotations
@@ -23,9 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.evidence.error_map import summarize
-from qmodels.noc.error_map import BANDS, region_of
-from qmodels.noc.error_map import METRICS as MAP
 from qmodels.noc.solve_noc import solve_noc
 from qmodels.systems.noc.injection import bursts
 from qmodels.systems.noc.router import PacketClass
@@ -33,6 +28,8 @@ from qmodels.systems.noc.spec import Noc
 
 HERE = Path(__file__).parent
 FILE = HERE / "noc_metrics.csv"
+BANDS = (0.2, 0.4, 0.6, 0.75, 0.85, 0.95)
+"""Loads up to which errors count together, in parts of the model's saturation rate."""
 LEAST = 0.5
 """Delays of which an error is worth a number. [cycles]"""
 LOADS = (0.1, 0.3, 0.5, 0.7, 0.85, 0.95)
@@ -180,6 +177,14 @@ def solved(case: Case, row: dict[str, str]) -> dict[str, float]:
     return {name: float(part @ flows[name][mine]) for name in METRICS if row[name] != "nan"}
 
 
+def region_of(case: Case) -> str:
+    """Return what a case is told from others by."""
+    if case.scv != 1 or case.urgent_flits:
+        return "bursts" if case.scv != 1 else "priorities"
+    kind = "rings" if case.setting.topology in ("ring", "spidergon") else "meshes"
+    return f"{kind}, {'single flits' if case.setting.flits == 1 else 'packets'}"
+
+
 @cache
 def saturation(case: Case) -> float:
     """Return the model's saturation rate."""
@@ -198,26 +203,13 @@ def errors(rows: Iterable[Row]) -> dict[tuple[str, str, str, float], Any]:
             for name, value in solved(case, row).items():
                 simulated = float(row[name])
                 if simulated >= LEAST and np.isfinite(value):
-                    key = region_of(case.noc()), row["packets_of"], name, band
+                    key = region_of(case), row["packets_of"], name, band
                     found.setdefault(key, []).append(100 * (value / simulated - 1))
     return {key: np.array(values) for key, values in found.items()}
 
 
-def write_errors() -> None:
-    """Write the error map of parts and quantiles."""
-    above = dict(zip(BANDS, (0.0, *BANDS), strict=False))
-    rows = []
-    for (kind, of, metric, band), values in sorted(errors(read()).items()):
-        region = kind if of == "all" else f"{kind}, {of}"
-        where = {"metric": metric, "unit": "%", "region": region, "load_above": above[band], "load_to": band}
-        rows.append(where | summarize(values, decimals=2))
-    about = "Delays of half a cycle and more at parts of the model's saturation rate, by kind of packets."
-    MAP.write(rows, about=about, command="python tests/reference/noc_metrics.py errors")
-
-
 if __name__ == "__main__":
     command = sys.argv[1] if len(sys.argv) > 1 else ""
-    commands = {"simulate": simulate, "errors": write_errors}
-    if command not in commands:
-        raise SystemExit("simulate or errors?")
-    commands[command]()
+    if command != "simulate":
+        raise SystemExit("simulate?")
+    simulate()

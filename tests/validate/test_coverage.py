@@ -1,135 +1,109 @@
-"""Do the intervals of the simulator cover what is known exactly, as often as they say?
-
-A small study at three levels, with its own seeds; the table of all systems is `cases.coverage.study`.
-"""
+"""Do the intervals of the simulator cover what is known exactly, as often as they say?"""
 
 from __future__ import annotations
 
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from cases.coverage.known import Known, in_networks, single_class, special, with_priorities
-from validate.estimates.statistics import Estimate
+import qmodels as qm
+from qmodels.systems.laws.phases import HyperExponential
+from qmodels.systems.laws.times import Deterministic, Erlang, Exponential, Geometric, Uniform
+from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station, tandem
 from validate.network.recursions import applies, run_replication
 from validate.network.run import NetworkExperiment
 
-COUNT = 51
-"""Systems: what is exact of some takes chains, which each process that collects tests would solve."""
-CONFIDENCE, REPLICATIONS = 0.999, 10
+CONFIDENCE, REPLICATIONS, EXPERIMENTS = 0.999, 10, 8
 LEVELS = (0.9, 0.99, 0.999)
 STUDENT = stats.t(REPLICATIONS - 1)
+UNIT, H2 = Exponential(mean=1.0), HyperExponential(probabilities=[0.25, 0.75], means=[2.5, 0.5])
+
+
+def poisson(rate: float) -> Exponential:
+    return Exponential(mean=1 / rate)
 
 
 @cache
-def systems() -> list[Known]:
-    return [system for part in (single_class, special, with_priorities, in_networks) for system in part()]
-
-
-class Seen(NamedTuple):
-    """What the experiments say about one metric.
-
-    ``deviations`` has that of each experiment from the exact value, in standard errors: covered by the
-    interval of some level if below Student's quantile. ``pooled`` is the estimate from all of them.
-    """
-
-    metric: str
-    exact: float
-    deviations: Any
-    half_widths: Any
-    pooled: Estimate
-
-    @property
-    def pooled_deviation(self) -> float:
-        replications = REPLICATIONS * len(self.deviations)
-        quantile = stats.t.ppf((1 + CONFIDENCE) / 2, replications - 1)
-        return float((self.pooled.best - self.exact) / (self.pooled.best - self.pooled.low) * quantile)
-
-
-def observe(system: Any, *, first: int, count: int, passages: int, executor: Executor) -> list[Seen]:
-    """Repeat the experiment with so many seeds.
-
-    No two systems share one: the same seed gives the same arrivals to all, so that they would be wrong
-    together.
-    """
-    start = first + 1_000_000 * systems().index(system)
-    seeds = range(start, start + count)
-    experiments = [
-        NetworkExperiment(spec=system.spec, seed=seed, confidence=CONFIDENCE, passages=passages)
-        for seed in seeds
-    ]
-    jobs = [job for experiment in experiments for job in experiment.jobs(0, REPLICATIONS)]
-    replicate = run_replication if applies(system.spec) else experiments[0].run_replication
-    pairs = list(zip(jobs, executor.map(replicate, jobs), strict=True))
-    results = [
-        experiment.summarize(
-            pairs[k * REPLICATIONS : (k + 1) * REPLICATIONS], replications=REPLICATIONS, seconds=0.0
-        )
-        for k, experiment in enumerate(experiments)
-    ]
-    whole = experiments[0].summarize(pairs, replications=len(pairs), seconds=0.0)
-    found = []
-    for metric, exact in system.exact.items():
-        estimates = [result[metric] for result in results]
-        best = np.array([e.best for e in estimates])
-        half = best - np.array([e.low for e in estimates])
-        deviations = (best - exact) / half * STUDENT.ppf((1 + CONFIDENCE) / 2)
-        found.append(Seen(metric, exact, deviations, half / best, whole[metric]))
+def systems() -> dict[str, tuple[QueueingNetwork, str, float]]:
+    """Return networks with an exact model, by their form: a metric, and what the model says of it."""
+    wait, specs = "mean_waiting_time", {}
+    for load in (0.1, 0.5, 0.8, 0.95):
+        specs[f"M/M/1 at {load}"] = wait, single_station(arrivals=poisson(load), service=UNIT)
+    laws = {"D": Deterministic(mean=1.0), "E3": Erlang(mean=1.0, phases=3), "H2": H2}
+    for name, law in laws.items():
+        specs[f"M/{name}/1"] = wait, single_station(arrivals=poisson(0.7), service=law)
+        shared = single_station(arrivals=poisson(0.8), service=law, discipline="sharing")
+        specs[f"M/{name}/1 shared"] = "mean_response_time", shared
+    specs |= {
+        "M/M/8": (wait, single_station(arrivals=poisson(7.6), service=UNIT, servers=8)),
+        "E2/M/1": (wait, single_station(arrivals=Erlang(mean=1.25, phases=2), service=UNIT)),
+        "U/M/1": (wait, single_station(arrivals=Uniform(low=0.0, high=2.5), service=UNIT)),
+        "D/M/3": (wait, single_station(arrivals=Deterministic(mean=0.4), service=UNIT, servers=3)),
+        "M/M/1/5": ("blocking_probability", single_station(arrivals=poisson(0.95), service=UNIT, capacity=5)),
+        "M/H2/1/6": ("blocking_probability", single_station(arrivals=poisson(0.7), service=H2, capacity=6)),
+        "M^Geo/M/1": (
+            wait,
+            single_station(arrivals=poisson(0.3), batch=Geometric(mean=2.0), service=UNIT),
+        ),
+        "two in a row": (
+            "system_response_time",
+            tandem(arrivals=poisson(0.6), services=[UNIT, Exponential(mean=1.2)]),
+        ),
+    }
+    found = {}
+    for name, (metric, spec) in specs.items():
+        answer = qm.solve(spec)
+        assert answer.kind == "exact" and answer.interval(metric) == (answer[metric],) * 2, name
+        found[name] = spec, metric, float(answer[metric])
     return found
 
 
-def covered(deviations: Any, level: float) -> int:
-    return int(np.sum(np.abs(deviations) <= STUDENT.ppf((1 + level) / 2)))
-
-
-def label(system: Any) -> str:
-    return f"{system.name} at {system.load:.2g}"
-
-
 @pytest.fixture(scope="module")
-def study():
-    """Return eight experiments with every system: a million jobs by events, many more by recursion."""
+def study() -> dict[str, tuple[Any, float, float]]:
+    """Return how many standard errors each of eight experiments is off, and all of them pooled.
+
+    No two systems share a seed: it would give the same arrivals to all, so that they were wrong together.
+    """
+
+    def observe(number: int, name: str) -> tuple[Any, float, float]:
+        spec, metric, exact = systems()[name]
+        passages = 300_000 if applies(spec) else 15_000
+        experiments = [
+            NetworkExperiment(spec=spec, seed=1000 * number + k, confidence=CONFIDENCE, passages=passages)
+            for k in range(EXPERIMENTS)
+        ]
+        run = run_replication if applies(spec) else experiments[0].run_replication
+        each = [[(job, run(job)) for job in one.jobs(0, REPLICATIONS)] for one in experiments]
+        estimates = [
+            one.summarize(pairs, replications=REPLICATIONS, seconds=0.0)[metric]
+            for one, pairs in zip(experiments, each, strict=True)
+        ]
+        every = [pair for pairs in each for pair in pairs]
+        whole = experiments[0].summarize(every, replications=len(every), seconds=0.0)[metric]
+        errors = np.array([(e.best - e.low) / STUDENT.ppf((1 + CONFIDENCE) / 2) for e in estimates])
+        error = (whole.best - whole.low) / stats.t.ppf((1 + CONFIDENCE) / 2, len(every) - 1)
+        deviations = (np.array([e.best for e in estimates]) - exact) / errors
+        return deviations, (whole.best - exact) / error, (whole.best - whole.low) / exact
+
     with ThreadPoolExecutor(2) as executor:
-        return {
-            label(system): observe(
-                system,
-                first=500_000,
-                count=8,
-                passages=400_000 if applies(system.spec) else 15_000,
-                executor=executor,
-            )
-            for system in systems()
-        }
+        return dict(zip(systems(), executor.map(observe, range(len(systems())), systems()), strict=True))
 
 
-def test_the_table_itself():
-    known = systems()
-    assert len({label(s) for s in known}) == len(known) == COUNT and len({s.name for s in known}) >= 30
-    assert min(s.load for s in known) == 0.1 and max(s.load for s in known) == 0.95
-    assert all(np.isfinite(v) and v > 0 for s in known for v in s.exact.values())
-
-
-@pytest.mark.parametrize("number", range(COUNT))
-def test_no_system_is_off(study, number):
+def test_no_system_is_off(study: dict[str, tuple[Any, float, float]]) -> None:
     """All experiments with one system together: 80 replications, an error of 1 in 10,000."""
-    name = label(systems()[number])
-    for seen in study[name]:
-        assert abs(seen.pooled_deviation) < stats.t.ppf(1 - 0.5e-4, 8 * REPLICATIONS - 1), (name, seen)
-        assert seen.pooled.best - seen.pooled.low < 0.12 * seen.exact, (name, seen)
+    for name, (_, pooled, half) in study.items():
+        assert abs(pooled) < stats.t.ppf(1 - 0.5e-4, EXPERIMENTS * REPLICATIONS - 1) and half < 0.12, name
 
 
-@pytest.mark.parametrize("level", LEVELS)
-def test_intervals_cover_at_the_nominal_rate(study, level):
-    """One metric of each system, since those of one system depend on each other; 1 in 1,000 per side."""
-    deviations = np.concatenate([seen[0].deviations for seen in study.values()])
-    expected = stats.binom(deviations.size, level)
-    assert expected.ppf(0.001) <= covered(deviations, level) <= expected.ppf(0.999)
-
-
-def test_deviations_have_the_law_of_student(study):
-    deviations = np.concatenate([seen[0].deviations for seen in study.values()])
+def test_intervals_cover_at_the_nominal_rate(study: dict[str, tuple[Any, float, float]]) -> None:
+    """At each level, 1 in 1,000 per side; and deviations have Student's law."""
+    deviations = np.concatenate([seen for seen, *_ in study.values()])
+    for level in LEVELS:
+        held = int(np.sum(np.abs(deviations) <= STUDENT.ppf((1 + level) / 2)))
+        expected = stats.binom(deviations.size, level)
+        assert expected.ppf(0.001) <= held <= expected.ppf(0.999)
     assert stats.kstest(deviations, STUDENT.cdf).pvalue > 0.001

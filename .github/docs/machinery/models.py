@@ -11,8 +11,8 @@ HEAD = """How each kind is solved
 =======================
 
 What ``solve(spec)`` calls for a spec of each kind: assumptions, equations, sources, and where it is good. The
-measured errors of all are in :doc:`errors`; formulas of single queues, networks and chains stand with their
-names in :doc:`api/index`.
+measured errors of all are in :doc:`../accuracy`; formulas of single queues, networks and chains stand with
+their names in :doc:`api/index`.
 """
 
 

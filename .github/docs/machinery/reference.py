@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from machinery import api, architecture, commands, errors, fields, models
+from machinery import api, architecture, commands, fields, models
 
 
 def setup(app: Any) -> dict[str, bool]:
@@ -19,7 +19,7 @@ def setup(app: Any) -> dict[str, bool]:
 
 def pages() -> Iterator[tuple[str, str]]:
     """Yield name and text of every generated page."""
-    for one in (api, fields, commands, models, errors, architecture):
+    for one in (api, fields, commands, models, architecture):
         yield from one.pages()
 
 

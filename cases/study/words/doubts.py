@@ -20,21 +20,8 @@ def doubt_lines(doubts: Mapping[str, int], count: int, what: str) -> list[str]:
     >>> doubt_lines({"load above 80%": 1, "short runs": 3}, 3, "systems")
     ['load above 80% (1 of 3 systems)', 'short runs']
     """
-    said = {_warned(words): k for words, k in doubts.items() if k}
+    said = {words: k for words, k in doubts.items() if k}
     return [f"{words} ({k} of {count} {what})" if k < count else words for words, k in said.items()]
-
-
-def _warned(words: str) -> str:
-    """Return a doubt as it is said: of a direction that the simulation contradicts, what is wrong.
-
-    >>> _warned("packet_latency along channels is ordered against the simulation at such loads")
-    'the model ranks channels opposite to the simulation in packet latency here'
-    """
-    metric, along, rest = words.partition(" along ")
-    field, against, _ = rest.partition(" is ordered against the simulation")
-    if not along or not against:
-        return words
-    return f"the model ranks {field} opposite to the simulation in {metric.replace('_', ' ')} here"
 
 
 def sweep_doubts(answer: Any) -> Section | None:
@@ -71,10 +58,10 @@ def _concerns(words: str, decision: Decision) -> bool:
     metric, along, field = words.partition(" along ")
     varied = {name.rpartition(".")[2] for name, choices in model.space.choices.items() if len(choices) > 1}
     asked = {*model.objectives, *model.subject_to}
-    return not along or (metric in asked and field.partition(" ")[0] in varied)
+    return not along or (metric in asked and field.partition(":")[0].rpartition(".")[2] in varied)
 
 
 def _counts(answer: Any) -> dict[str, int]:
     """Return the systems of a sweep that each doubt is about."""
     shape = np.shape(answer.stable)
-    return {words: int(np.broadcast_to(mask, shape).sum()) for words, mask in answer.doubts.items()}
+    return {words: int(np.broadcast_to(mask, shape).sum()) for words, mask in answer.against.items()}

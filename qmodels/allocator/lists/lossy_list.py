@@ -99,7 +99,6 @@ def lossy_list(
 
     Exact for one input and one output at random phases but for the times of arrivals between two reads; of
     several inputs those at work are told from what waits, and a rate below a segment a read counts as one.
-    Measured: see ``answer.error`` (``lossy_map.csv``).
     """
     # What the inputs can write at all.
     refused = min(refused, 1.0 - 1.0 / max(input_ports * input_speed, 1.0))

@@ -1,6 +1,5 @@
 """What each kind of part answers to its streams, by the part's own model; a file a kind."""
 
-from qmodels.composed.parts.caches import cache_doubts as cache_doubts
 from qmodels.composed.parts.caches import lookup_shares as lookup_shares
 from qmodels.composed.parts.dispatch import load_of as load_of
 from qmodels.composed.parts.dispatch import respond as respond

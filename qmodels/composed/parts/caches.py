@@ -41,10 +41,3 @@ def _shares(caches: CacheSystem) -> LookupShares:
     slices = answer.slice_shares if answer.slice_shares.size else np.full(number, 1.0 / number)
     hit = past - miss if caches.shared is not None else 0.0
     return LookupShares(private=1.0 - past, hit=hit, miss=past - hit, slices=slices, levels=tuple(levels))
-
-
-@lru_cache(maxsize=256)
-def cache_doubts(caches: CacheSystem) -> tuple[str, ...]:
-    """Return what speaks against the shares, in words."""
-    known = bool(np.all(solve_cache(caches).validated))
-    return () if known else ("caches unlike those that the error was measured on",)

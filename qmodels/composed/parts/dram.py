@@ -12,10 +12,8 @@ from scipy.stats import binom
 from qmodels.composed.parts.dram_times import Together, access_times, batches_together, last_times
 from qmodels.composed.stalls import Stall, one_stall
 from qmodels.composed.streams import PartAnswer, Response, Stream
-from qmodels.memory.dram.errors import measured_error
 from qmodels.memory.dram.limits import binding
 from qmodels.memory.dram.mixture import Kind, Mixed, mixed_waits, pure_waits
-from qmodels.memory.dram.solve import UNMEASURED
 from qmodels.networks.open.flow_scv import departing_scv, merging_weight, service_noise, split_scv
 from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.systems.memory.dram_system import DramSystem
@@ -24,15 +22,10 @@ from qmodels.systems.memory.dram_traffic import Packets, RandomBlocks, StridedBl
 INF = float("inf")
 GROUPS = 3
 """Sizes of batches that a stream is told apart by, at most."""
-MIXED = (
-    "accesses of several kinds at the same DRAM: of nine mixtures up to half of the largest load reads were "
-    "within 10 % and writes within 24 % of simulation"
-)
 ALLOCATED = (
     "blocks of a free list are taken for consecutive ones that writes go along and reads find anywhere"
 )
 JOINED = "steps of several kinds that share a stream of addresses are taken for streams of their own"
-BURSTY = "accesses that come neither as Poisson processes nor in batches: waits by two moments"
 IN_ORDER = "accesses of several kinds in order are taken for batches of their mean size"
 
 
@@ -237,20 +230,12 @@ def _waits(spec: DramSystem, offered: Offered, streams: tuple[Stream, ...]) -> t
     doubts = [ALLOCATED] if any(_addresses(s) == "allocated" for s in streams) else []
     if _split(streams):
         doubts.append(JOINED)
-    if abs(offered.scv - 1) > 1e-9:
-        doubts.append(BURSTY)
     traffic = _own_traffic(kinds, ordered=spec.scheduler == "in-order")
     if traffic is None:
-        mixed = mixed_waits(spec, kinds)
-        return mixed, (*doubts, MIXED)
-    alone = replace(spec, traffic=traffic)
-    mixed = pure_waits(alone, sum(k.rate for k in kinds))
-    _, good, _ = measured_error(alone, mixed.load)
+        return mixed_waits(spec, kinds), tuple(doubts)
     if len({(k.blocks, k.follows) for k in kinds}) > 1:
         doubts.append(IN_ORDER)
-    elif not good:
-        doubts.append(UNMEASURED)
-    return mixed, tuple(doubts)
+    return pure_waits(replace(spec, traffic=traffic), sum(k.rate for k in kinds)), tuple(doubts)
 
 
 def _own_traffic(kinds: Sequence[Kind], *, ordered: bool) -> Any:

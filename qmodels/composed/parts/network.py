@@ -14,7 +14,6 @@ from qmodels.composed.parts.bursty import wait_of_bursts
 from qmodels.composed.streams import PacketAnswer, PacketStreams
 from qmodels.noc.collapse import jam_loads
 from qmodels.noc.delay_law import delay_moments
-from qmodels.noc.error_map import may_deadlock
 from qmodels.noc.noc_answer import Curve
 from qmodels.noc.solve_noc import check_switch
 from qmodels.noc.turns import Turns, group_turns
@@ -23,6 +22,7 @@ from qmodels.queues.general.mmpp_g1 import mmpp_g1_waits
 from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.patterns import RateMatrix
 from qmodels.systems.noc.router import PacketClass
+from qmodels.systems.noc.routes import may_deadlock
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.traffic.arrivals import Poisson
 

@@ -208,7 +208,6 @@ def _two_moments(station: Station, flows: Flows, load: float) -> Visits:
     mean, scv = flows.service
     sharing = station.discipline == "sharing"
     rate, servers, size = float(flows.rate.sum()), int(station.servers), flows.together
-    doubt = ""
     wait: Any
     bursts: dict[str, Any] = {"scv": scv, "servers": servers, "peak": flows.peak}
     if servers == 1:
@@ -225,12 +224,11 @@ def _two_moments(station: Station, flows: Flows, load: float) -> Visits:
         alone = wait_of_batches(rate=rate, mean=mean, servers=servers, batch=flows.batch)
         wait = (alone - _own_turns(flows.batch, servers, 1.0) * mean) * (size + scv) / (size + 1) + more
         wait = np.maximum(wait + np.array([_own_turns(law, servers, scv) for law in flows.own]) * mean, 0.0)
-        doubt = f"jobs that arrive at {station.name!r} together are taken for bursts"
     if sharing:
         wait *= 2 / (1 + scv)
     response = flows.mean * (1 + wait / mean) if sharing else wait + flows.mean
     variance = np.array([_variance(station, flows, k, float(t)) for k, t in enumerate(response)])
-    return Visits(response=response, variance=variance, doubt=doubt)
+    return Visits(response=response, variance=variance)
 
 
 def _own_turns(batch: FloatArray, servers: int, scv: float) -> float:

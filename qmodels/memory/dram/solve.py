@@ -12,7 +12,6 @@ from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.memory.dram.access_pattern import AccessPattern, access_pattern
 from qmodels.memory.dram.channel_waits import ChannelWaits, channel_waits
-from qmodels.memory.dram.errors import measured_error
 from qmodels.memory.dram.limits import binding, channel_limits
 from qmodels.memory.dram.quantiles import grid, latency_law, mixture
 from qmodels.systems.memory.dram_system import DramSystem
@@ -22,8 +21,6 @@ from qmodels.systems.spec.answer import Answer
 Laws = Callable[[int], tuple[FloatArray, int]]
 """Of a point by its number: probabilities of the read latencies 0, 1, 2, ... cells, and their cycles."""
 NEARLY_FULL = 0.999
-UNMEASURED = "accesses, timings or a load unlike those that the error was measured on"
-INEXACT = "the error that was measured on such systems is large"
 PARTS = ("fixed", "row", "bank", "activation", "bus", "refresh", "queue")
 
 
@@ -53,16 +50,8 @@ def solve_dram(spec: DramSystem) -> Answer:
     `qmodels.memory.dram.limits.channel_limits` for the limits. The mean latency of random reads of
     DDR4-3200, closed and open pages, one and two ranks, was measured within 1.3 % of two cycle
     simulators and ours without refresh, and within 3.8 % with it, up to 0.8 of the largest rate (at 0.89
-    within 11 %, where the simulators differ by 8 %); ``random_error_map.csv`` has all errors.
-
-    Other reads, in order and oldest ready first, were compared with our simulator on random systems:
-    ``pattern_error_map.csv`` has the errors by scheduler, traffic and load. Loads count as validated
-    where all of a sample were within 5 % of the wait and 2 points of the conflicts.
-
-    Random accesses of all presets with refresh were compared with our simulator, reads alone and with 20 and
-    50 % of writes: ``preset_error_map.csv``. Mean latencies within 10 % count as validated. With writes they
-    are 15 to 30 % off above 0.5 of the largest rate: `qmodels.memory.dram.writes.queue`. Traces are as random
-    ones, unless their addresses keep to few banks for long, and are never flagged as validated.
+    within 11 %, where the simulators differ by 8 %). With writes latencies are 15 to 30 % off above 0.5 of
+    the largest rate: `qmodels.memory.dram.writes.queue`.
 
     Examples
     --------
@@ -104,7 +93,6 @@ def solve_dram(spec: DramSystem) -> Answer:
         # Accesses wait at their banks without end.
         conflicts = np.where(stable, conflicts, 1.0)
     opened = sum(share * waits.row_hit_ratio for share, waits in channels)
-    measured, good, error = measured_error(spec, busiest / top)
     middle, late = quantiles(laws, stable, (0.5, 0.99))
     clock = spec.clock_ghz
     metrics = {
@@ -138,9 +126,6 @@ def solve_dram(spec: DramSystem) -> Answer:
         bottleneck=limited_by,
         details={"limits": limits, "channel_share": pattern.channel_share, "laws": laws},
         stable=stable[()],
-        validated=(good & stable)[()],
-        doubts={UNMEASURED: np.logical_not(measured), INEXACT: measured & np.logical_not(good)},
-        error=error,
         quantile=partial(_quantile, laws, stable[()], clock),
     )
 

@@ -11,19 +11,16 @@ from qmodels.checks import FloatArray
 from qmodels.packet_processor.design import Columns
 from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.systems.memory.dram_presets import PRESETS
+from qmodels.systems.traffic.arrivals import OnOff, Recorded
 
 DEVICES = ("DDR4-3200", "DDR5-6400")
 """Presets with whose timings it was measured."""
 TRIALS_LOAD = 0.55
 """Load from which trials, which the followed sample does without, save so many conflicts that it shows."""
-EVEN = 1.2
-"""Dispersion of the arrivals over that of Poisson packets up to which it was measured."""
 
 
-def behind_controllers(
-    c: Columns, load: FloatArray, dispersion: FloatArray
-) -> dict[str, npt.NDArray[np.bool_]]:
-    """Reasons why designs are unlike those the error was measured on, and which designs."""
+def behind_controllers(c: Columns, load: FloatArray) -> dict[str, npt.NDArray[np.bool_]]:
+    """Reasons why designs are unlike those that were simulated, and which designs."""
     memory: Any = c.spec.dram
     known = any(memory.timing == PRESETS[name].timing for name in DEVICES)
     plan = memory.address_map
@@ -38,5 +35,6 @@ def behind_controllers(
         f"several trials over banks in turn, above {TRIALS_LOAD:.0%}: latency up to 31 % too high": (
             (c.trials > 1) & (c.bank_step < c.row_blocks) & (load > TRIALS_LOAD)
         ),
-        "bursts with a memory behind controllers": dispersion > EVEN,
+        "bursts with a memory behind controllers": everywhere
+        & isinstance(c.spec.workload.arrivals, OnOff | Recorded),
     }

@@ -46,7 +46,7 @@ def mean_of_first_waits(
 
     .. math:: E[W_{k+1}] = \sum_{j=1}^{k} \frac{1}{j} E\Big[\Big(\sum_{i=1}^{j} (B_i - T_i)\Big)^+\Big]
 
-    (spitzer1956 of ``qmodels/evidence/sources.txt``, exact for independent works and gaps). The sums from the
+    (spitzer1956 of ``qmodels/sources.txt``, exact for independent works and gaps). The sums from the
     second on are taken as normal, and scaled down in common where they would add up to more than the long-run
     wait: an approximation.
 

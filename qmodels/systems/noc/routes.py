@@ -93,6 +93,14 @@ class PathTable:
         return tuple(self.channel_names[c] for c in mine)
 
 
+def may_deadlock(circle: tuple[str, ...]) -> dict[str, bool]:
+    """Doubt about packets that may wait for each other in a circle of virtual channels, if there is one."""
+    if not circle:
+        return {}
+    found = f"packets may deadlock: {len(circle)} virtual channels in a circle from {circle[0]}"
+    return {f"{found}; the numbers hold as long as they do not": True}
+
+
 def find_deadlock(table: PathTable) -> tuple[str, ...] | None:
     """Return the channels of a circle in which packets may wait for each other, or None.
 

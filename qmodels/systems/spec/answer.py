@@ -81,10 +81,11 @@ class Answer(Result):
     model : str
         Which model answered, and whether it is exact; "simulation" of one.
     latency_parts, utilization, traffic_intensity, bottleneck, stable, validated, error
-        See `qmodels.systems.spec.result.Result`. A simulation is validated if nothing is known that speaks
-        against its intervals.
+        See `qmodels.systems.spec.result.Result`. `qmodels.solve` validates an answer without doubts, of a
+        system like those that were drawn and simulated, and says the error; a simulation is validated if
+        nothing is known that speaks against its intervals.
     doubts : mapping of str to bool or array of bool
-        What speaks against the numbers, in words; a system without any is validated.
+        What speaks against the numbers, in words.
     facts : tuple of str
         What else a reader must know, a line each.
     details : mapping of str
@@ -109,7 +110,7 @@ class Answer(Result):
     traffic_intensity: Mapping[str, Any] = field(default_factory=dict)
     bottleneck: Any = field(default_factory=str)
     stable: Any = field(default_factory=lambda: True)
-    validated: Any = field(default_factory=lambda: True)
+    validated: Any = field(default_factory=lambda: None)  # by default where there are no doubts
     error: Mapping[str, Any] = field(default_factory=dict)
     doubts: Mapping[str, Any] = field(default_factory=dict)
     facts: Any = field(default_factory=tuple)
@@ -123,6 +124,9 @@ class Answer(Result):
         late = {name: value for name, value in vars(self).items() if isinstance(value, Deferred)}
         for name in late:
             del self.__dict__[name]
+        if self.__dict__.get("validated", True) is None:
+            del self.__dict__["validated"]
+            late["validated"] = Deferred(lambda: self.undoubted())
         self.__dict__["_late"] = late
 
     @classmethod
@@ -189,14 +193,29 @@ class Answer(Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Doubts that apply to (some of) the numbers, facts, and what speaks against the intervals."""
-        lines = [words for words, applies in self.doubts.items() if np.any(applies)]
+        """Doubts that apply to (some of) the numbers, what was not measured, facts, what intervals lack."""
+        lines = [words for words, applies in self.against.items() if np.any(applies)]
         lines += self.facts
         if self.run:
             against = dict.fromkeys(e.doubt for e in self.metrics.values() if e.doubt)
             lines += [f"? no upper end, and a best value that is probably too low: {one}" for one in against]
             lines += ["too short for its warm-up or its intervals"] if self.short else []
         return tuple(dict.fromkeys(lines))
+
+    @property
+    def against(self) -> dict[str, Any]:
+        """Return doubts, what was not measured, and wrong directions of a sweep, with the designs of each."""
+        found = dict(self.doubts)
+        if self.evidence is not None:
+            found |= self.evidence.outside(self)
+            found |= dict.fromkeys(self.evidence.wrong_directions(self), np.True_)
+        return found
+
+    def undoubted(self, *against: Any) -> Any:
+        """Return where no doubt applies, nor any of what else speaks ``against`` the numbers."""
+        every = np.zeros(np.shape(self.stable), dtype=bool)
+        found = ~np.any(np.broadcast_arrays(every, *self.doubts.values(), *against), axis=0)
+        return found if found.ndim else bool(found)
 
     @property
     def bottleneck_load(self) -> Any:

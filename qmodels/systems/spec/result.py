@@ -45,7 +45,7 @@ class Result:
         What fills up first.
     stable, validated : bool or array of bool
         Whether every resource keeps up, of a simulation None where its runs cannot tell; whether the
-        numbers may be trusted as far as ``error`` (of a model) or the intervals (of a simulation) say.
+        numbers may be trusted as far as their intervals say.
     error : mapping of str to MeasuredError
         Of a model against simulation on systems like this, by metric, with its sign.
     notes : tuple of str
@@ -251,8 +251,6 @@ class Result:
             elif not self.shape and (ends := self._interval(name)) is not None and self.stable:
                 low, high = ends
                 beside = f"simulated {low:.3g} to {high:.3g} (90 %)" if low < high else "simulated alike"
-            elif name in self.error and not self.shape and self.stable and self.error[name].known:
-                beside = f"error {self.error[name]}"
             yield name, text, "" if unit == "1" else unit, beside
         if len(self.metrics) > SHOWN:
             yield "...", f"{len(self.metrics) - SHOWN} more", "", ""
@@ -264,12 +262,7 @@ class Result:
         states = {None: f"{UNDECIDED} whether it is stable: simulate longer", False: "overloaded"}
         state = states.get(None if self.stable is None else bool(np.all(self.stable)), "stable")
         first = f"; fills up first: {self.bottleneck}" if self.bottleneck else ""
-        known = {name: error.where for name, error in self.error.items() if error.known}
-        shown = [where for name, where in known.items() if where and self._interval(name) is None]
-        measured = [f"error: against simulation, {shown[0]}"] if shown else []
-        larger = ": here it may be larger" if known else ""
-        doubted = [] if self.validated else [f"outside the range in which the error was measured{larger}"]
-        return [state + first, *measured, *doubted, *self._unmeasured(), *self.notes]
+        return [state + first, *dict.fromkeys([*self._unmeasured(), *self.notes])]
 
     def __repr__(self) -> str:
         return table_text(self.title, self._lines(), self.remarks())

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 import qmodels as qm
 from qmodels.llc.processor_channels import channels_with_both_busy
 from qmodels.llc.processor_core import Stages, conditional_rates
-from qmodels.llc.processor_errors import ERRORS, is_validated
-from qmodels.llc.processor_hits import HitRatios, llc_load
+from qmodels.llc.processor_hits import HitRatios
 from qmodels.llc.processor_memory import dram_rates, memory_path
 from qmodels.llc.processor_queues import _hypoexponential
 from qmodels.llc.solve_processor import llc_skip_threshold, solve_llc_processor
@@ -196,30 +195,6 @@ RATES = ("l1_rate", "l2_rate", "llc_rate", "bank_rate", "interleaved_bank_rate")
 def test_more_load_waits_longer():
     waits = [solve_llc_processor(LlcProcessor(load=load)).waiting_latency for load in (0.2, 0.4, 0.6, 0.9)]
     assert waits == sorted(waits)
-
-
-def test_kept_errors():
-    """The bars: within 0.5 points of blocking; 0.65 for a shared LLC with K < C."""
-    for architecture, points, percent in (("slices", 0.45, 4.5), ("none", 0.45, 5.0), ("shared", 0.65, 9.0)):
-        found = ERRORS.at(region=architecture)
-        blocking, waiting = found["blocking_probability"], found["waiting_latency"]
-        assert blocking.designs == waiting.designs >= 50
-        assert blocking.largest < points and waiting.largest < percent and waiting.mean < 1
-        assert abs(waiting.bias) <= waiting.mean
-
-
-def test_validated_range():
-    assert is_validated(LlcProcessor(), llc_load=0.1)
-    assert not is_validated(LlcProcessor(), llc_load=0.9)
-    assert not is_validated(LlcProcessor(cores=64), llc_load=0.1)
-    assert not is_validated(LlcProcessor(llc_rate=5.0), llc_load=0.1)
-    shifted = Zipf(entries=20_000, exponent=0.83, shift=1.0)
-    assert not is_validated(LlcProcessor(popularity=shifted), llc_load=0.1)
-    assert "outside the range" in repr(solve_llc_processor(LlcProcessor(cores=64)))
-    nearly = solve_llc_processor(LlcProcessor(architecture="shared", load=0.3))
-    assert "LLC nearly full" in repr(nearly) and nearly.error["waiting_latency"].largest > 50
-    assert not nearly.validated and 0.8 < nearly.llc_utilization < 1
-    assert llc_load(LlcProcessor(architecture="none"), NONE) == 0
 
 
 def test_skip_rule():

@@ -63,30 +63,6 @@ def test_slices_are_caches_of_their_own():
 
 
 @pytest.mark.parametrize(
-    ("inclusion", "last", "beyond"),
-    [
-        ("copy", {"shared": CacheLevel(lines=160, slices=4)}, {"shared": CacheLevel(lines=159, slices=4)}),
-        ("inclusive", {"private": (CacheLevel(lines=40),)}, {"private": (CacheLevel(lines=39),)}),
-        ("exclusive", {"private": (CacheLevel(lines=2),)}, {"private": (CacheLevel(lines=1),)}),
-        ("exclusive", {"shared": CacheLevel(lines=64)}, {"shared": CacheLevel(lines=63)}),
-        (
-            "kept",
-            {"popularity": Zipf(entries=500, exponent=1.0)},
-            {"popularity": Zipf(entries=499, exponent=1)},
-        ),
-        ("kept", {"cores": 8}, {"cores": 7}),
-        ("exclusive", {"cores": 7, "shared": None, "private": (CacheLevel(lines=40),) * 2}, {"shared": None}),
-    ],
-)
-def test_the_validated_range_ends_where_the_measured_systems_do(inclusion, last, beyond):
-    spec = system(inclusion, 1)
-    if inclusion == "copy":
-        spec = replace(spec, private=(CacheLevel(lines=40),))
-    assert solve(replace(spec, **last)).validated
-    assert not solve(replace(spec, **beyond)).validated
-
-
-@pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"cores": 2}, "inclusion must be .* got inclusive with 2 levels of 2 cores"),

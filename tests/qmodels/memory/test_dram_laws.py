@@ -13,7 +13,6 @@ from numpy.testing import assert_allclose
 from qmodels.memory.dram.access_pattern import SAMPLE, access_pattern
 from qmodels.memory.dram.bank_waits import in_order_banks, ready_first_banks
 from qmodels.memory.dram.channel_waits import _row_open, channel_waits
-from qmodels.memory.dram.errors import kind_of, measured_error, random_region
 from qmodels.memory.dram.limits import bank_times, binding, bus_time, channel_limits, refresh_time
 from qmodels.memory.dram.mixture import Kind, _directions, _mean_waits, mixed_waits, packets_alone, pure_waits
 from qmodels.memory.dram.order_waits import _asymptotic_variance
@@ -28,7 +27,7 @@ from qmodels.memory.dram.writes.queue import refreshed_writes
 from qmodels.systems.memory.dram_map import DramGeometry, Interleaved
 from qmodels.systems.memory.dram_system import dram
 from qmodels.systems.memory.dram_timing import abstract
-from qmodels.systems.memory.dram_traffic import AddressTrace, Packets, RandomBlocks, StridedBlocks
+from qmodels.systems.memory.dram_traffic import Packets, RandomBlocks, StridedBlocks
 
 few = settings(max_examples=20, deadline=None, derandomize=True)
 DDR4 = dram("DDR4-3200")
@@ -364,43 +363,6 @@ def test_writes_that_come_in_a_refresh_or_while_reads_catch_up_wait_for_both():
     drain = 100.0
     assert_allclose(found, (drain * (300 + drain) / 2 + 7 * (300 + drain)) / spec.timing.t_refi)
     assert refreshed_writes(spec, 1e-3, wait=0.0, block=300.0, load=0.0) == 0
-
-
-@pytest.mark.parametrize(
-    ("inside", "outside"),
-    [
-        ({"ranks": 1}, {"ranks": 2}),
-        ({"channels": 4}, {"channels": 5}),
-        ({"traffic": Packets(blocks=24)}, {"traffic": Packets(blocks=25)}),
-        ({"traffic": Packets(blocks=4, spacing=6)}, {"traffic": Packets(blocks=4, spacing=7)}),
-        ({"traffic": StridedBlocks(stride=16)}, {"traffic": StridedBlocks(stride=17)}),
-        ({"traffic": Packets(blocks=4)}, {"traffic": Packets(blocks=4, write_fraction=0.1)}),
-        ({"address_map": Interleaved(step=8)}, {"address_map": Interleaved(step=9)}),
-        ({"address_map": Interleaved(bank_step=32)}, {"address_map": Interleaved(bank_step=33)}),
-        ({"timing": abstract(burst=4, bank_busy=20)}, {"timing": abstract(burst=4, bank_busy=21)}),
-        ({"timing": abstract(burst=4, bank_busy=8)}, {"timing": abstract(burst=4, bank_busy=7)}),
-        ({}, {"traffic": AddressTrace(blocks=(0, 5))}),
-    ],
-)
-def test_errors_are_known_as_far_as_systems_were_drawn(inside, outside):
-    base = dram("DDR4-3200", traffic=Packets(blocks=4))
-    if "timing" in inside:
-        base = replace(BANKS, traffic=base.traffic)
-
-    def changed(changes):
-        shape = {name: changes[name] for name in ("ranks", "channels") if name in changes}
-        rest = {name: value for name, value in changes.items() if name not in shape}
-        return replace(base, geometry=replace(base.geometry, **shape), **rest)
-
-    assert measured_error(changed(inside), 0.2)[2] and not measured_error(changed(outside), 0.2)[2]
-
-
-def test_regions_are_named_by_what_they_are():
-    assert random_region(DDR4) == "open pages, 1 rank, refresh"
-    two = replace(QUIET, geometry=replace(QUIET.geometry, ranks=2), page_policy="closed")
-    assert random_region(two) == "closed pages, 2 ranks, no refresh"
-    kinds = [Packets(blocks=4, spacing=2), Packets(blocks=1, spacing=2), Packets(blocks=4), RandomBlocks()]
-    assert [kind_of(one) for one in kinds] == ["spread packets", "packets", "packets", "random"]
 
 
 @pytest.mark.parametrize("load", [0.2, 0.7])

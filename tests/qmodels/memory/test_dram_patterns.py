@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.memory.dram.bank_waits import in_order_banks, ready_first_banks
-from qmodels.memory.dram.solve import INEXACT, UNMEASURED, solve_dram
+from qmodels.memory.dram.solve import solve_dram
 from qmodels.systems.memory.dram_map import DramGeometry, Interleaved
 from qmodels.systems.memory.dram_presets import PRESETS
 from qmodels.systems.memory.dram_system import DramSystem, dram
@@ -177,35 +177,3 @@ def test_a_stream_that_stays_in_a_group_is_solved():
     answer = solve_dram(spec)
     # Each group is full for as long as the stream stays: simulated, 179 cycles.
     assert answer.stable and 150 < answer.in_cycles()["read_latency"] < 210
-
-
-@pytest.mark.parametrize("preset", ["DDR4-3200", "DDR5-6400", "HBM3", "LPDDR5-6400"])
-@pytest.mark.parametrize("writes", [0.0, 0.33])
-def test_random_accesses_of_the_presets_have_a_measured_error(preset, writes):
-    """Reads are good at low load; among writes near saturation they are measured, and far off."""
-    spec = dram(preset, traffic=RandomBlocks(row_hit_probability=0.5, write_fraction=writes))
-    answer = solve_dram(at(spec, np.array([0.25, 0.84, 0.95])))
-    error = answer.error["read_latency"]
-    assert error.region[0] == f"{preset}, {'reads and writes' if writes else 'reads'}"
-    assert error.known.tolist() == [True, True, False]
-    assert answer.doubts[UNMEASURED].tolist() == [False, False, True]
-    assert not answer.validated[2] and (answer.validated[:2] != answer.doubts[INEXACT][:2]).all()
-    assert answer.validated[0] if not writes else answer.doubts[INEXACT][1]
-    other = replace(spec, write_high=100)
-    assert (solve_dram(at(other, 0.25)).error == {}) == (writes > 0)
-
-
-def test_what_was_measured_within_the_bar_is_validated():
-    """Packets in order up to 0.85 of saturation; not writes, and not beyond the measured loads."""
-    spec = quiet(scheduler="in-order", traffic=Packets(blocks=8))
-    loads = np.array([0.2, 0.8, 0.95])
-    answer = solve_dram(at(spec, loads))
-    assert answer.validated.tolist() == [True, True, False]
-    error = answer.error["read_latency"]
-    assert error.largest[1] < 5 and np.isnan(error.largest[2]) and error.known.tolist() == [True, True, False]
-    assert answer.error["read_conflict_probability"].unit == "points"
-    written = replace(spec, traffic=replace(spec.traffic, write_fraction=0.3))
-    assert not solve_dram(at(written, 0.5)).validated
-    assert solve_dram(at(written, 0.5)).error == {}
-    far = quiet(traffic=StridedBlocks(), address_map=Interleaved(bank_step=128))
-    assert not solve_dram(at(far, 0.5)).validated

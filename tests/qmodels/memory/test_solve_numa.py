@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from qmodels.memory.numa.bounds import numa_bounds
 from qmodels.memory.numa.contention import access_time, number_of_others, rotation_time, turns
-from qmodels.memory.numa.error_map import kind_of
 from qmodels.memory.numa.solve import placement_speedup, solve_numa
 from qmodels.systems.memory.numa import NumaMachine
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
@@ -185,14 +184,6 @@ def test_bounds_name_what_binds():
     assert numa_bounds(balanced).overlap_speedup == pytest.approx(2)
 
 
-def test_answer_shows_where_it_was_measured():
-    assert "1.7 %, at most 17.5" in repr(solve_numa(NumaMachine()))
-    loads = solve_numa(NumaMachine(work=BlockWork(global_loads=10, steps=8, double_buffering=False)))
-    assert not loads.validated
-    assert "outside the range" in repr(loads)
-    assert loads.error == {}
-
-
 @pytest.mark.parametrize("double", [True, False])
 @pytest.mark.parametrize("assignment", ["paired", "enumerated", "any"])
 @pytest.mark.parametrize("placement", ["one", "all", "clustered"])
@@ -218,25 +209,3 @@ def test_bounds_hold_in_simulation(placement, assignment, double):
     end = float(simulate(machine, replications=2).execution_time)
     assert answer.bounds.low <= end <= answer.bounds.upper
     assert answer.execution_time == pytest.approx(end, rel=0.15)
-
-
-@pytest.mark.parametrize(
-    ("work", "kind"),
-    [
-        ({"compute_scv": 1.0, "double_buffering": False}, "all, single"),
-        ({"compute_scv": 0.0, "double_buffering": False}, ""),
-        ({"compute_scv": 1.01}, ""),
-        ({"compute_scv": 1.0}, "all, double"),
-        ({"global_loads": 3}, "all, double with loads"),
-        ({"compute_scv": 1.0, "double_buffering": False, "global_loads": 3}, ""),
-    ],
-)
-def test_only_machines_like_those_measured_have_an_error(work, kind):
-    assert kind_of(NumaMachine(work=BlockWork(placement="all", **work))) == kind
-
-
-def test_more_cores_than_measured_have_no_error():
-    nodes = NumaChip().core_nodes
-    for cores, kind in ((16, "all, double"), (17, "")):
-        chip = NumaChip(core_nodes=(*nodes, nodes[0])[:cores])
-        assert kind_of(NumaMachine(chip=chip, work=BlockWork(placement="all"))) == kind

@@ -66,7 +66,7 @@ def test_the_latency_is_that_of_a_simulation_without_a_deadlock(name):
     assert result.verdict == "stable" and "no deadlock in this run" in repr(result)
     assert answer.packet_latency == pytest.approx(result.packet_latency.best, rel=0.015)
     assert answer.deadlock == noc.find_deadlock() != ()
-    assert answer.stable and not answer.validated and answer.error == {}
+    assert answer.stable and not answer.validated
     assert f"circle from {answer.deadlock[0]}; the numbers hold as long as they do not" in repr(answer)
 
 
@@ -127,7 +127,7 @@ def test_programs_are_flagged():
     assert safe.deadlock == () and safe.stable
 
 
-def test_programs_that_were_not_measured_are_flagged():
+def test_programs_whose_model_leaves_something_out_are_flagged():
     steps = (("send 3 8",), (), (), ("receive 0",))
     row = MessageProgram(topology=mesh(1, 4), processes=steps)
     assert qm.solve(row).validated

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
-from qmodels.noc.solve_program import ERRORS, solve_program
+from qmodels.noc.solve_program import solve_program
 from qmodels.systems.noc.router import Router
 from qmodels.systems.noc.topologies import mesh
 from qmodels.systems.programs.collectives import barrier, gather, ping_pong, scatter
@@ -122,8 +122,6 @@ def test_an_answer_says_what_it_is_worth():
     assert alone.notes == ()
     wide = MessageProgram(topology=mesh(5, 5), processes=gather(processes=25, words=8))
     answer = solve_program(wide)
-    assert not answer.validated
-    assert "more processes or a more crowded channel" in repr(answer)
     assert repr(answer).count("\n") < 70 and "63 more" in repr(answer)
 
 
@@ -138,9 +136,3 @@ def test_a_program_without_messages_just_computes():
     answer = solve_program(program(("compute 7.5",), ()))
     assert answer["execution_time"] == 7.5
     assert answer["message_latency"] == 0
-
-
-def test_the_error_map_rises_with_crowding_and_keeps_the_bar():
-    rows = [row for row in ERRORS.rows if row["metric"] == "finish_time"]
-    assert [row["load_above"] for row in rows[1:]] == [row["load_to"] for row in rows[:-1]]
-    assert max(row["mean"] for row in rows) < 8

@@ -8,17 +8,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from qmodels import dram, traffic
+from qmodels import dram
 from qmodels.laws import Deterministic, Empirical
 from qmodels.packet_processor import memory, ring
 from qmodels.packet_processor import numbers as z
-from qmodels.packet_processor.burstiness import burstiness
 from qmodels.packet_processor.controllers.recursion import follow, numbers
 from qmodels.packet_processor.meeting import POINTER_WAIT, SLICE_WAIT, TRIAL_ACCESSES, wait_elsewhere
 from qmodels.packet_processor.trials import crossings, rows
 from qmodels.packet_processor.trials.rejections import chain
 from qmodels.queues import md1, mg1
-from qmodels.systems.traffic.workload import Workload
 
 RATE, BURST, OPENING = 0.01, 10.0, 30.0
 
@@ -181,18 +179,6 @@ def test_a_bank_is_free_for_an_access_less_often_the_more_others_and_the_longer(
     assert rows.clear_after(0.01, 0.02, 20.0, 30.0, 1.0) == pytest.approx(np.exp(-0.02 * 20))
     assert rows.clear_after(0.01, 0.02, 20.0, 10.0, 1.0) == 0.0
     assert rows.clear_after(0.01, 0.02, 20.0, 10.0, 0.0) == pytest.approx(np.exp(-0.03 * 20))
-
-
-def test_counts_of_bursts_are_as_dispersed_as_their_pairs() -> None:
-    """I(t) = 1 + 2 / t times the integral of (t - u) (g(u) - 1), with g - 1 = (P - 1) exp(-(a + b) u)."""
-    arrivals, holds = traffic.OnOff(on_packets=10.0, peak_to_mean=3.0), np.array([0.05, 0.5, 1.0, 4.0, 200.0])
-    load = Workload(arrivals=arrivals, sizes=traffic.fixed(bytes=64))
-    found = burstiness(Workload(arrivals=arrivals, sizes=load.sizes, hold_ns=holds / load.packet_rate), (5,))
-    x, w = np.polynomial.legendre.leggauss(60)
-    for hold, total, ratio in zip(holds, found.dispersion, found.outlasting, strict=True):
-        u = hold / 2 * (1 + x)
-        exact = 1 + 2 / hold * (hold / 2 * w @ ((hold - u) * 2.0 * np.exp(-0.45 * u)))
-        assert_allclose(total / ratio, exact, rtol=1e-6)
 
 
 def test_a_refresh_closes_the_rows_of_its_rank_alone() -> None:

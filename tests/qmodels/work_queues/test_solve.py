@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import qmodels
-from cases.published.srp_growing import growing_spec, image_body
 from qmodels.systems.programs.region import Cube, Growth, Uneven
 from qmodels.systems.programs.work_queues import (
     Bag,
@@ -204,21 +202,6 @@ def test_the_ring_is_a_closed_random_walk():
         ring_surplus(tasks=tasks, queues=1) == 0
         and ring_block_imbalance(tasks=tasks, queues=4, blocks=1) == 0
     )
-
-
-def test_validated_is_the_range_of_the_sweep():
-    """And so no further than what was compared: 113 points, their largest error stated."""
-    base = growing_spec("four clustered", image_body("C"))
-    for change in ({"block_cycles": 600.0}, {"transfer_cycles": 11_000.0}, {"queue_cycles": 8000.0}):
-        assert qmodels.solve(replace(base, costs=replace(base.costs, **change))).validated
-    answer = qmodels.solve(WorkQueues())
-    error = answer.error["execution_time"]
-    assert error.designs == 113 and abs(error.bias) <= error.mean <= error.largest < 11
-    assert answer.validated and f"at most {error.largest}" in repr(answer)
-    assert answer.lower_bounds[answer.bottleneck] == max(answer.lower_bounds.values())
-    assert not qmodels.solve(WorkQueues(tasks=SMALL)).validated  # 192 tasks for 16 cores
-    for costs in (TaskCosts(transfer_cycles=2000.0), TaskCosts(queue_cycles=1500.0)):
-        assert not qmodels.solve(WorkQueues(costs=costs)).validated
 
 
 @pytest.mark.parametrize(

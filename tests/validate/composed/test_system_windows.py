@@ -92,7 +92,6 @@ def test_an_overloaded_window_loses_what_its_inside_cannot_carry(simulated):
     system = lossy(parts, *program, rate=3.0, place={"core": range(4)}, **COPIES)
     answer, result = qm.solve(system), simulated(system, passages=30_000)
     assert answer.stable and result.stable
-    assert any("loses jobs" in doubt for doubt in answer.doubts) and not answer.validated
     assert answer.blocking_probability == pytest.approx(result.blocking_probability.best, abs=0.003)
     assert answer.latency == pytest.approx(result.latency.best, rel=0.02)
     assert answer.saturation_factor < 1 / 6

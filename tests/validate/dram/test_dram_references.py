@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from qmodels.memory.dram.errors import RANDOM as MAP
-from qmodels.memory.dram.errors import random_region
 from qmodels.memory.dram.solve import solve_dram
 from validate import simulate
 
@@ -61,13 +59,3 @@ def test_our_simulator_is_close_to_both(pair):
     # Measured on longer runs: at most 1.4 % from the nearer of the two.
     assert min(errors) < 0.015
     assert max(errors) < 0.03
-
-
-def test_the_error_map_is_that_of_these_points():
-    assert len(MAP.rows) == 2 * len(RANDOM)
-    for pair in RANDOM:
-        model = solve_dram(pair.spec).in_cycles()["read_latency"]
-        error = MAP.at(region=random_region(pair.spec), load=load(pair) - 1e-3)["read_latency"]
-        assert error.load_to == pytest.approx(load(pair), abs=1e-3)
-        for mean in pair.mean.values():
-            assert 100 * abs(model / mean - 1) <= error.largest + 0.01

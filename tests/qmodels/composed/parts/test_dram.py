@@ -107,7 +107,6 @@ def test_the_last_of_a_batch_comes_after_the_mean_and_before_the_sum():
 def test_burstier_accesses_wait_longer(scv):
     plain, other = (respond_dram(OPEN, (asked(0.1, scv=s),)).responses[0].mean for s in (1.0, scv))
     assert (other > plain) == (scv > 1)
-    assert any("Poisson" in doubt for doubt in respond_dram(OPEN, (asked(0.1, scv=scv),)).doubts)
 
 
 def test_batches_of_many_sizes_keep_their_accesses():

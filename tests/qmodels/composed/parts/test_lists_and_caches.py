@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose
 from qmodels import queues
 from qmodels.allocator.trials import allocation_trials
 from qmodels.composed.parts import (
-    cache_doubts,
     forced_probability,
     lookup_shares,
     lost_jobs,
@@ -100,8 +99,6 @@ def test_look_ups_find_what_the_caches_alone_say():
     assert shares.private == pytest.approx(first + (1 - first) * second)
     assert_allclose(shares.slices, alone.slice_shares)
     assert shares.slices.sum() == pytest.approx(1.0) and np.ptp(shares.slices) > 0
-    assert cache_doubts(CACHES) == ()
-    assert "unlike" in cache_doubts(replace(CACHES, private=(CacheLevel(lines=2),)))[0]
 
 
 def test_fewer_cores_share_the_last_level():

@@ -1,1 +1,0 @@
-"""How good decisions are: against a simulation of every design, and what their intervals cover."""

@@ -1,1 +1,0 @@
-"""The measured error of the joint model: its size, its sign, and whether it orders the choices."""
