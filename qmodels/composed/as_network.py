@@ -116,6 +116,9 @@ def _network(
     arrivals = {flow.name: arrival_law(flow) for flow in system.flows if not flow.closed}
     if any(law is None for law in arrivals.values()):
         return None
+    bursty = any(isinstance(law, HyperExponential) for law in arrivals.values())
+    if bursty and (len(stations) > 1 or len(system.flows) > 1):
+        return None  # Methods of networks lose bursts on the way.
     chain = _as_it_stands(system, form)
     if chain is not None:
         flow = system.flows[0]

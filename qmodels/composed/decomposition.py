@@ -10,12 +10,22 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
-from qmodels.composed.couplings.correlated_visits import equivalent_batch
+from qmodels.composed.couplings.bursts import BurstWaits, Legs, OnOffSource
+from qmodels.composed.couplings.correlated_visits import equivalent_batch, visit_laws, waits_longer
 from qmodels.composed.couplings.refreshes import RefreshBatches, limited_pauses
 from qmodels.composed.moments import NOTHING, Moments, moments_of
 from qmodels.composed.parts import load_of, network_load, respond, respond_network
-from qmodels.composed.parts.bursty import LEAST_EXCESS
-from qmodels.composed.streams import Bursts, PacketAnswer, PacketStreams, PartAnswer, Response, Stream
+from qmodels.composed.stalls import Late
+from qmodels.composed.streams import (
+    Added,
+    Bursts,
+    PacketAnswer,
+    PacketStreams,
+    PartAnswer,
+    Response,
+    Stream,
+)
+from qmodels.systems.composed.batch_laws import batch_companions
 from qmodels.systems.composed.program_form import ProgramForm, Site
 from qmodels.systems.composed.system import System
 
@@ -40,6 +50,9 @@ class PartResponses:
     intensity: Mapping[str, float]  # traffic intensity of each part, and under longer names of what is in it
     doubts: tuple[str, ...]  # what speaks against the numbers
     asked: Mapping[int, Stream] = field(default_factory=dict)  # what each site asked
+    late: Mapping[int, Late] = field(default_factory=dict)  # of ``legs``, what is waited for bursts
+    # What jobs that come in bursts have waited before they take tokens, by acquisition [ns].
+    paid: Mapping[int, float] = field(default_factory=dict)
 
     def alone(self, idle: PartResponses) -> PartResponses:
         """Responses to a job that meets no other, from those of idle parts."""
@@ -69,8 +82,9 @@ class Decomposition:
     entering: Mapping[str, float] = field(default_factory=dict)
     # By which factor those of sites are above those of the streams themselves.
     raised: dict[int, float] = field(default_factory=dict)
-    # Of flows that come in bursts, see `Stream.peak`.
-    peaks: Mapping[str, float] = field(default_factory=dict)
+    sources: Mapping[str, OnOffSource] = field(default_factory=dict)  # of flows that come in bursts
+    # Mean waits for tokens of pools at which such jobs wait [ns].
+    pools: Mapping[str, float] = field(default_factory=dict)
     with_refresh_batches: bool = True  # whether what a stalled memory releases comes to stations at once
     known: dict[Any, Any] = field(default_factory=dict)
     # Settings of the last evaluation, and all evaluations with them.
@@ -99,7 +113,7 @@ class Decomposition:
             Times of the packets of each leg, where these are known.
         """
         met, own = met or {}, rates if own is None else own
-        settings = self.scvs, self.batches, self.trials, self.coming, self.entering
+        settings = self.scvs, self.batches, self.trials, self.coming, self.entering, self.pools
         if not self._settings or any(a is not b for a, b in zip(settings, self._settings, strict=True)):
             self._settings, self._answers = settings, {}
         key = tuple(rates.items()), tuple(own.items()), tuple(met.items()), legs
@@ -114,7 +128,10 @@ class Decomposition:
         met: Others,
         legs: tuple[Moments, ...] | None,
     ) -> PartResponses:
-        asked, places = self._asked(rates, own, met)
+        ends = {
+            flow: source.peak * max(rates[flow], LEAST) / source.size for flow, source in self.sources.items()
+        }
+        asked, places = self._asked(rates, own, met, ends)
         responses: dict[int, Response] = {}
         intensity = dict.fromkeys((site.part for site in self.form.sites), 0.0)
         doubts: list[str] = []
@@ -127,15 +144,20 @@ class Decomposition:
             doubts += answer.doubts
         if self.with_refresh_batches and any(each.stall.every < np.inf for each in responses.values()):
             responses = RefreshBatches(self.system, rates, responses, intensity).all(self.form)
-        packet = NOTHING
+        packet, added = NOTHING, tuple[Mapping[str, Added], ...]()
         if legs is None and not self.form.legs:
             legs = ()
         elif legs is None:
-            sent = self._network(self._sent(rates, met))
-            legs, packet = sent[:2]
-            intensity |= _named(self.system.interconnect, sent[2].intensity)
-            doubts += sent[2].doubts
+            legs, packet, sent, added = self._network(self._sent(rates, met), ends)
+            intensity |= _named(self.system.interconnect, sent.intensity)
+            doubts += sent.doubts
+        found = BurstWaits(self.form, self.sources, responses, added or ({},) * len(legs))
+        if self.sources:
+            found = replace(found, longer=self._longer, pools=self.pools).find()
+            responses, legs, packet = self._with_bursts(found, rates, legs, packet)
         return PartResponses(
+            late=found.late_legs,
+            paid=found.paid,
             responses=responses,
             legs=legs,
             packet=packet,
@@ -144,15 +166,38 @@ class Decomposition:
             asked=streamed,
         )
 
+    def _with_bursts(
+        self, found: BurstWaits, rates: Mapping[str, float], legs: tuple[Moments, ...], packet: Moments
+    ) -> tuple[dict[int, Response], tuple[Moments, ...], Moments]:
+        """Return responses, times of legs and of a packet with what is waited for bursts."""
+        responses = dict(found.responses)
+        for number, late in found.late.items():
+            old, spread = responses[number], found.spread[number]
+            responses[number] = replace(
+                old,
+                mean=old.mean + late.mean,
+                variance=old.variance + spread,
+                last_mean=old.last_mean + late.mean,
+                last_variance=old.last_variance + spread,
+                late=late,
+            )
+        later = [found.late_legs.get(k, Late()).mean for k in range(len(legs))]
+        spreads = [found.spread_legs.get(k, 0.0) for k in range(len(legs))]
+        legs = tuple(Moments(*pair) + one for one, *pair in zip(legs, later, spreads, strict=True))
+        sent = [rates[leg.flow] * leg.packets for leg in self.form.legs]
+        total = sum(sent)
+        more = sum(rate * each for rate, each in zip(sent, later, strict=True)) / total if total > 0 else 0.0
+        return responses, legs, Moments(packet.mean + more, packet.variance)
+
     def leg_times(self, rates: Mapping[str, float]) -> tuple[Moments, ...]:
         """Return the times of the packets of each leg."""
-        return self._network(self._sent(rates, {}))[0]
+        return self._network(self._sent(rates, {}), {})[0]
 
     def loads(
         self, rates: Mapping[str, float], parts: Collection[str], met: Others | None = None
     ) -> dict[str, float]:
         """Return the intensity of the fullest of each of some parts."""
-        asked, _ = self._asked(rates, rates, met or {})
+        asked, _ = self._asked(rates, rates, met or {}, {})
         found = {part: self._load(part, tuple(asked[part])) for part in parts if part in asked}
         if self.form.legs and self.system.interconnect in parts:
             found[self.system.interconnect] = self._network_load(self._sent(rates, met or {}))
@@ -201,7 +246,7 @@ class Decomposition:
         return factor
 
     def _asked(
-        self, rates: Mapping[str, float], own: Mapping[str, float], met: Others
+        self, rates: Mapping[str, float], own: Mapping[str, float], met: Others, ends: Mapping[str, float]
     ) -> tuple[dict[str, list[Stream]], dict[str, list[int]]]:
         """Streams of requests to each part, and the numbers of their sites."""
         asked: dict[str, list[Stream]] = {}
@@ -213,7 +258,7 @@ class Decomposition:
                 begun = met[site.flow, site.part] / max(self.entering.get(site.flow, 1.0), NEARLY_NONE)
             rate = max(begun, LEAST) * site.visits * self.coming.get(site.number, 1.0)
             if rate > 0:
-                asked.setdefault(site.part, []).append(self._stream(site, rate))
+                asked.setdefault(site.part, []).append(self._stream(site, rate, ends))
                 places.setdefault(site.part, []).append(site.number)
         return asked, places
 
@@ -235,7 +280,7 @@ class Decomposition:
             if asked[site.part] > 0
         }
 
-    def _stream(self, site: Site, rate: float) -> Stream:
+    def _stream(self, site: Site, rate: float, ends: Mapping[str, float]) -> Stream:
         batch = site.batch
         size = self.batches.get(site.number, 1.0)
         if size > 1 + 1e-9:
@@ -250,7 +295,10 @@ class Decomposition:
             write=site.write,
             bytes=site.bytes,
             sources=site.sources,
-            peak=self.peaks.get(site.flow, 1.0),
+            peak=self.sources[site.flow].peak if site.flow in ends else 1.0,
+            ends=ends.get(site.flow, 0.0),
+            closed=self.system.flow(site.flow).closed,
+            rounds=self._rounds.get((site.flow, site.part), 1.0) if ends else 1.0,
         )
         trials = self.trials.get(site.number)
         return stream if trials is None else replace(stream, trials=trials)
@@ -265,7 +313,10 @@ class Decomposition:
 
     def _key(self, part: str, streams: tuple[Stream, ...]) -> tuple[Any, ...]:
         """Key of all that the response of a part depends on."""
-        rows = [(id(s.step), s.rate, s.scv, s.peak, s.batch.tobytes(), s.trials.tobytes()) for s in streams]
+        rows = [
+            (id(s.step), s.rate, s.scv, s.peak, s.ends, s.batch.tobytes(), s.trials.tobytes())
+            for s in streams
+        ]
         placed = [s.sources.tobytes() for s in streams] if self.system.copies(part) > 1 else ()
         return part, *rows, *placed
 
@@ -276,23 +327,34 @@ class Decomposition:
         answer: PartAnswer = self.known[key]
         return answer
 
-    def _network(self, rates: Mapping[str, float]) -> tuple[tuple[Moments, ...], Moments, PacketAnswer]:
-        """Return the times of all legs, of a packet of any, and what the network said."""
-        legs = range(len(self.form.legs))
-        key = "network", *((rates[self.form.legs[k].flow], self._burst(rates, k)) for k in legs)
+    def _network(
+        self, rates: Mapping[str, float], ends: Mapping[str, float]
+    ) -> tuple[tuple[Moments, ...], Moments, PacketAnswer, Legs]:
+        """Return the times of all legs, of a packet of any, what the network said, and what bursts add."""
+        legs = self.form.legs
+        key = "network", tuple((rates[leg.flow], ends.get(leg.flow)) for leg in legs)
         if key not in self.known:
-            noc, routes, packets = self.system.network, self._routes, self._packets(rates)
+            noc, routes, packets = self.system.network, self._routes, self._packets(rates, ends)
             assert noc is not None
             answer, rate = respond_network(noc, packets), packets.rate
-            ends = np.cumsum([0, *(leg.pairs[2].size for leg in self.form.legs)])
-            times = tuple(
-                _mixed(routes.share[a:b], answer, routes.kind[a:b])
-                for a, b in zip(ends, ends[1:], strict=False)
-            )
+            at = np.cumsum([0, *(leg.pairs[2].size for leg in legs)])
+            parts = [(routes.share[a:b], routes.kind[a:b]) for a, b in zip(at, at[1:], strict=False)]
+            times = tuple(_mixed(share, answer, kind) for share, kind in parts)
             total = float(rate.sum())
             packet = _mixed(rate / total, answer, slice(None)) if total else NOTHING
-            self.known[key] = (times, packet, answer)
-        found: tuple[tuple[Moments, ...], Moments, PacketAnswer] = self.known[key]
+            added = tuple(
+                {
+                    flow: Added(
+                        float(share @ own[kind]),
+                        float(share @ others[kind]),
+                        float(decay[kind].min(initial=np.inf)),
+                    )
+                    for flow, (own, others, decay) in answer.added.items()
+                }
+                for share, kind in parts
+            )
+            self.known[key] = (times, packet, answer, added)
+        found: tuple[tuple[Moments, ...], Moments, PacketAnswer, Legs] = self.known[key]
         return found
 
     def _network_load(self, rates: Mapping[str, float]) -> float:
@@ -300,10 +362,10 @@ class Decomposition:
         key = tuple(rates[leg.flow] for leg in self.form.legs)
         if ("network load", key) not in self.known:
             assert self.system.network is not None
-            self.known["network load", key] = network_load(self.system.network, self._packets(rates))
+            self.known["network load", key] = network_load(self.system.network, self._packets(rates, {}))
         return float(self.known["network load", key])
 
-    def _packets(self, rates: Mapping[str, float]) -> PacketStreams:
+    def _packets(self, rates: Mapping[str, float], ends: Mapping[str, float]) -> PacketStreams:
         """Return the packets of all legs by their kind."""
         routes, legs = self._routes, self.form.legs
         size = [leg.pairs[2].size for leg in legs]
@@ -316,39 +378,34 @@ class Decomposition:
             rate=rate,
             flits=routes.flits,
             together=np.divide(together, rate, out=np.ones(rate.size), where=rate > 0),
-            bursts=self._bursts(rates, each, rate.size),
+            bursts=self._bursts(ends, each, rate.size),
         )
 
-    def _bursts(self, rates: Mapping[str, float], each: FloatArray, kinds: int) -> tuple[Bursts, ...]:
+    def _bursts(self, ends: Mapping[str, float], each: FloatArray, kinds: int) -> tuple[Bursts, ...]:
         """Return the packets of flows that come in bursts; ``each``: packets of the pairs of all legs."""
-        found: dict[tuple[str, float, float], Bursts] = {}
-        ends = np.cumsum([0, *(leg.pairs[2].size for leg in self.form.legs)])
-        for k, leg in enumerate(self.form.legs):
-            peak, excess = self._burst(rates, k)
-            if not excess:
-                continue
-            here = slice(ends[k], ends[k + 1])
-            rate = np.asarray(np.bincount(self._routes.kind[here], each[here], minlength=kinds), dtype=float)
-            key = (leg.flow, peak, excess)
-            if key in found:  # of the same bursts
-                found[key] = replace(found[key], rate=found[key].rate + rate)
-                continue
-            found[key] = Bursts(
-                rate=rate,
-                whole=rates[leg.flow] * min(leg.packets, 1.0),
-                size=excess / (2 * (1 - 1 / peak) ** 2),
-                peak=peak,
-            )
-        return tuple(found.values())
+        of = np.repeat([leg.flow for leg in self.form.legs], [leg.pairs[2].size for leg in self.form.legs])
+        found = []
+        for flow, end in ends.items():
+            mine = np.where(of == flow, each, 0.0)
+            rate = np.asarray(np.bincount(self._routes.kind, mine, minlength=kinds), dtype=float)
+            if rate.any():
+                found.append(Bursts(flow=flow, rate=rate, peak=self.sources[flow].peak, ends=end))
+        return tuple(found)
 
-    def _burst(self, rates: Mapping[str, float], k: int) -> tuple[float, float]:
-        """Return peak and excess variability of the packets of a leg; 1 and 0 if they have no bursts."""
-        flow = self.form.legs[k].flow
-        # A part on the way lets out no more than it serves.
-        busy = rates[flow] * self.scvs.get(("slowest", k), 0.0)
-        peak = min(self.peaks.get(flow, 1.0), 1 / busy if busy > 0 else np.inf)
-        excess = self.scvs.get(("leg", k), 1.0) - 1
-        return (1.0, 0.0) if peak <= 1 + LEAST_EXCESS or excess < LEAST_EXCESS else (peak, excess)
+    @cached_property
+    def _laws(self) -> dict[tuple[str, str], FloatArray]:
+        """Laws of the visits of jobs to parts to which they come several times."""
+        laws = {flow: visit_laws(self.form, root) for flow, root in self.form.roots.items()}
+        some = ((flow, part, law) for flow, each in laws.items() for part, law in each.items())
+        return {(flow, part): law for flow, part, law in some if law[2:].any()}
+
+    @cached_property
+    def _rounds(self) -> dict[tuple[str, str], float]:
+        return {place: batch_companions(law) for place, law in self._laws.items()}
+
+    @cached_property
+    def _longer(self) -> dict[tuple[str, str], float]:
+        return {place: waits_longer(law) for place, law in self._laws.items()}
 
     @cached_property
     def _routes(self) -> _Routes:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from qmodels.composed.moments import Moments
-from qmodels.composed.stalls import Stall, quantile_of
+from qmodels.composed.stalls import Late, Stall, quantile_of
 
 NONE: Mapping[str, str] = {}
 
@@ -36,6 +36,7 @@ class FlowFigures:
     parts: Mapping[str, float] = field(default_factory=dict)  # mean times that the latency is made of [ns]
     lost: float = float("nan")  # share of the jobs that are lost; NaN where none can be
     stall: Stall = Stall()  # of the latency: a delay that few jobs have
+    late: Late = Late()  # of it, the wait for bursts
 
 
 def flow_metrics(
@@ -51,7 +52,7 @@ def flow_metrics(
         each.setdefault(f"[{names.get(name, name)}]", []).append(flow)
     groups |= each if len(each) > 1 else {}
     mixtures = {place: _mixture(some) for place, some in groups.items()}
-    metrics = {f"latency{p}": sum(share * t.mean for share, t, _ in some) for p, some in mixtures.items()}
+    metrics = {f"latency{p}": sum(share * t.mean for share, t, *_ in some) for p, some in mixtures.items()}
     metrics |= {f"latency_p99{place}": quantile_of(some, 0.99) for place, some in mixtures.items()}
     for place, some in groups.items():
         metrics[f"flow_throughput{place}"] = sum(flow.throughput for flow in some)
@@ -67,13 +68,13 @@ def flow_metrics(
     return metrics | {f"visit_latency[{part}]": time for part, time in visits.items()}
 
 
-def _mixture(flows: list[FlowFigures]) -> list[tuple[float, Moments, Stall]]:
+def _mixture(flows: list[FlowFigures]) -> list[tuple[float, Moments, Stall, Late]]:
     """Return the latencies of flows with their shares of the jobs."""
     total = sum(flow.throughput for flow in flows)
     if total <= 0:
-        return [(1 / len(flows), flow.latency, flow.stall) for flow in flows]
+        return [(1 / len(flows), flow.latency, flow.stall, flow.late) for flow in flows]
     used = [flow for flow in flows if flow.throughput > 0]
-    return [(flow.throughput / total, flow.latency, flow.stall) for flow in used]
+    return [(flow.throughput / total, flow.latency, flow.stall, flow.late) for flow in used]
 
 
 def parts_together(flows: Mapping[str, FlowFigures], names: Mapping[str, str] = NONE) -> dict[str, float]:

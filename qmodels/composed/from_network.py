@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from qmodels.composed.as_network import HOLD, THINK, Solved
@@ -11,6 +13,7 @@ from qmodels.composed.fixed_point.settle import saturation_factor
 from qmodels.composed.fixed_point.state import State, latency_of
 from qmodels.composed.latency import DELAYED
 from qmodels.composed.moments import Moments
+from qmodels.composed.stalls import Late
 from qmodels.systems.composed.flow import Flow
 
 INF = float("inf")
@@ -68,12 +71,9 @@ def network_figures(state: State, solved: Solved) -> Figures:
 
 def _with_spread(state: State, flow: Flow, found: FlowFigures) -> FlowFigures:
     """Return a flow with the variability of latency that the parts gives it; networks have none."""
-    mean = found.latency.mean
-    if not np.isfinite(mean):
-        spread = INF
-    else:
-        about = latency_of(state, flow).latency
-        spread = about.scv * mean**2 if about.finite else INF
-    return FlowFigures(
-        latency=Moments(mean, spread), throughput=found.throughput, parts=found.parts, lost=found.lost
-    )
+    mean, spread, late = found.latency.mean, INF, Late()
+    if np.isfinite(mean):
+        about = latency_of(state, flow)
+        if about.latency.finite:
+            spread, late = about.latency.scv * mean**2, about.late
+    return replace(found, latency=Moments(mean, spread), late=late)

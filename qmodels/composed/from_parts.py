@@ -13,6 +13,7 @@ from qmodels.composed.fixed_point.settle import saturation_factor, settle
 from qmodels.composed.fixed_point.state import PoolWaits, State, latency_of, pool_waits
 from qmodels.composed.latency import ProgramLatency
 from qmodels.composed.moments import Moments, moments_of
+from qmodels.composed.stalls import Late
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.program_form import window_of
 
@@ -74,6 +75,8 @@ def flow_figures(state: State, flow: Flow, program: ProgramLatency, pools: Mappi
         parts=parts,
         lost=lost,
         stall=program.stall,
+        # Jobs that go round leave less to do to a part at which they wait.
+        late=Late() if flow.closed else program.late,
     )
 
 

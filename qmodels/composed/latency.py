@@ -19,8 +19,9 @@ from qmodels.composed.moments import (
     mixture_of,
     moments_of,
     sum_of_n,
+    without,
 )
-from qmodels.composed.stalls import Stall, after_another, one_stall
+from qmodels.composed.stalls import Late, Stall, after_another, one_stall
 from qmodels.composed.streams import Response
 from qmodels.systems.composed.batch_laws import thinned_law
 from qmodels.systems.composed.program_form import (
@@ -54,6 +55,7 @@ class ProgramLatency:
     # Load that jobs of the program itself bring where it spends its time, mean over that time.
     busy: float = 0.0
     stall: Stall = Stall()  # of its time, a delay that few have
+    late: Late = Late()  # of its time, the wait for bursts
     # As ``parts``, what is not counted included, with branches that join by the parts of these; as ``parts``
     # if left out.
     spent: Mapping[str, float] | None = None
@@ -64,12 +66,16 @@ class ProgramLatency:
         return self.parts if self.spent is None else self.spent
 
     @property
+    def punctual(self) -> Moments:
+        """Time without the wait for bursts, which all that begin together have together."""
+        return without(self.span, self.late.moments) if self.late.mean > 0 and self.span.finite else self.span
+
+    @property
     def latency(self) -> Moments:
         """The counted part."""
         if not self.span.finite:
             return self.span
-        less = self.uncounted
-        return Moments(max(self.span.mean - less.mean, 0.0), max(self.span.variance - less.variance, 0.0))
+        return without(self.span, self.uncounted)
 
 
 def association(count: float, load: float) -> float:
@@ -110,6 +116,7 @@ def in_series(programs: list[ProgramLatency]) -> ProgramLatency:
         parts=weighted((1.0, p.parts) for p in programs),
         busy=busy,
         stall=after_another([p.stall for p in programs]),
+        late=late_together([(1.0, p.late) for p in programs]),
         spent=weighted((1.0, p.by_part) for p in programs),
     )
 
@@ -123,7 +130,16 @@ def mixed(shares: tuple[float, ...], programs: list[ProgramLatency]) -> ProgramL
         parts=weighted((share, p.parts) for share, p in used),
         busy=sum(share * p.busy for share, p in used),
         stall=one_stall(shares, [p.stall for p in programs]),
+        late=late_together([(share, p.late) for share, p in used]),
         spent=weighted((share, p.by_part) for share, p in used),
+    )
+
+
+def late_together(waits: Sequence[tuple[float, Late]]) -> Late:
+    """Return the wait for the same bursts at several parts, each so often: the longest tail counts."""
+    return Late(
+        sum(often * late.mean for often, late in waits),
+        min((late.decay for _, late in waits if late.mean > 0), default=np.inf),
     )
 
 
@@ -199,6 +215,7 @@ class LatencyInputs:
     own: Mapping[int, float] = field(default_factory=dict)  # load that a site brings to its part
     # Of requests that come apart, as many as at once would wait for each other as much.
     together: Mapping[int, float] = field(default_factory=dict)
+    bursty: frozenset[str] = frozenset()  # flows that come in bursts, whose waits for tokens are for these
     network: str = ""  # name of the interconnect
     # Of each leg, how long a packet keeps its channel at the job's own place busy [ns], and how many leave a
     # node together.
@@ -270,7 +287,18 @@ class LatencyWalk:
         if legs:
             parts[self.around.network] = way.mean
         busy = self.around.own.get(site.number, 0.0)
-        return self._spent(ProgramLatency(span=at + way, parts=parts, busy=busy, stall=answer.stall), job)
+        late = [
+            answer.late,
+            *(answers.late.get(leg, Late()) for leg in (site.there, site.back) if leg is not None),
+        ]
+        found = ProgramLatency(
+            span=at + way,
+            parts=parts,
+            busy=busy,
+            stall=answer.stall,
+            late=late_together([(1.0, each) for each in late]),
+        )
+        return self._spent(found, job)
 
     def _in_a_row(self, site: Site, answer: Response, way: Moments) -> float:
         """Time that packets add to the last request of a batch, which pass the job's own place in a row.
@@ -286,8 +314,9 @@ class LatencyWalk:
     def _travel(self, packet: Travel, job: Job) -> ProgramLatency:
         if packet.leg is None:
             return ProgramLatency(span=NOTHING)
-        span = self._answers(job.holds).legs[packet.leg]
-        return self._spent(ProgramLatency(span=span, parts={self.around.network: span.mean}), job)
+        answers = self._answers(job.holds)
+        span, late = answers.legs[packet.leg], answers.late.get(packet.leg, Late())
+        return self._spent(ProgramLatency(span=span, parts={self.around.network: span.mean}, late=late), job)
 
     def _delay(self, delay: Delay, job: Job) -> ProgramLatency:
         span = Moments(delay.mean, delay.variance)
@@ -297,7 +326,10 @@ class LatencyWalk:
 
     def _take(self, take: Site, job: Job) -> ProgramLatency:
         wait = self.around.waits.get(take.number, NOTHING)
-        program = self._spent(ProgramLatency(span=wait, parts={take.part: wait.mean}), job)
+        late = Late()
+        if take.flow in self.around.bursty and 0 < wait.mean < np.inf:
+            late = Late(wait.mean, 2 * wait.mean / (wait.variance + wait.mean**2))
+        program = self._spent(ProgramLatency(span=wait, parts={take.part: wait.mean}, late=late), job)
         job.holds[take.part] = job.holds.get(take.part, 0) + take.step.tokens
         self.held.setdefault(take.part, Held())
         turning = self.around.turning.get(take.number)
@@ -339,12 +371,14 @@ class LatencyWalk:
             parts=weighted([(mean, once.parts)]),
             busy=once.busy,
             stall=after_another([once.stall], mean),
+            late=late_together([(mean, once.late)]),
             spent=weighted([(mean, once.by_part)]),
         )
 
     def _parallel(self, row: Branches, nodes: tuple[int, ...], run: Run, job: Job) -> ProgramLatency:
         branches = [self._branch(node, job) for node in nodes]
-        last = max_of_n([b.span for b in branches])
+        late = max((b.late for b in branches), key=lambda late: late.mean)
+        last = max_of_n([b.punctual for b in branches]) + late.moments
         return self._joined(last, branches, len(branches), job)
 
     def _copies(self, count: Count, nodes: tuple[int, ...], run: Run, job: Job) -> ProgramLatency:
@@ -354,7 +388,8 @@ class LatencyWalk:
         if last is None:
             share = 1.0 - float(count.law[0])
             last = mixture_of(
-                [share, 1.0 - share], [max_of_random_n(positive_law(count.law), one.span), NOTHING]
+                [share, 1.0 - share],
+                [max_of_random_n(positive_law(count.law), one.punctual) + one.late.moments, NOTHING],
             )
         return self._joined(last, [one], max(mean, 1.0), job)
 
@@ -452,6 +487,7 @@ class LatencyWalk:
             busy=load,
             # What begins together is delayed together.
             stall=max((b.stall for b in branches), key=lambda stall: stall.probability),
+            late=max((b.late for b in branches), key=lambda late: late.mean),
             spent=joined_by_part(last.mean, [b.by_part for b in branches]),
         )
         return self._spent(program, job)

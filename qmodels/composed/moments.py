@@ -65,6 +65,11 @@ class Moments:
 NOTHING = Moments(0.0, 0.0)
 
 
+def without(span: Moments, less: Moments) -> Moments:
+    """Return a time without an independent part of it."""
+    return Moments(max(span.mean - less.mean, 0.0), max(span.variance - less.variance, 0.0))
+
+
 def mixture_of(shares: Sequence[float], spans: Sequence[Moments]) -> Moments:
     """Return the time that is one of several at random."""
     pairs = [(share, span) for share, span in zip(shares, spans, strict=True) if share > 0]

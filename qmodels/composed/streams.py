@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import isnan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
-from qmodels.composed.stalls import Stall
+from qmodels.composed.stalls import Late, Stall
 
 NAN = float("nan")
 
@@ -23,12 +23,18 @@ class Stream:
     step: Any  # the step of its program
     rate: float  # issues of a batch of requests, to all copies of the part together [1/ns]
     batch: FloatArray  # probabilities of 0, 1, 2, ... requests that are issued at once
-    scv: float  # squared coefficient of variation of the times between issues
+    # Squared coefficient of variation of the times between issues; of a stream of bursts, within them.
+    scv: float
     write: bool  # whether the requests write
     bytes: int  # payload of a request [bytes]
     # Share of the issues that come from each node of the interconnect; empty if the part is not placed.
     sources: FloatArray
-    peak: float = 1.0  # rate in a burst of the stream over its mean rate; 1 if its bursts are not known
+    # Of a flow that comes in bursts, rate in them over the mean rate, and rate at which they end [1/ns].
+    peak: float = 1.0
+    ends: float = 0.0
+    # Visits of one of its jobs to the part, as many as a visit finds it has.
+    rounds: float = 1.0
+    closed: bool = False  # whether its jobs go round, so that fewer come where they wait
     # Of an allocation: probabilities that 0, 1, 2, ... head blocks are rejected before one is taken.
     trials: FloatArray = field(default_factory=lambda: np.ones(1))
 
@@ -41,6 +47,27 @@ class Stream:
     def request_rate(self) -> float:
         """Requests of all issues. [1/ns]."""
         return self.rate * self.mean_batch
+
+
+class Queue(NamedTuple):
+    """Queue of the issues of all streams at one copy of a part."""
+
+    rate: float  # issues of all streams [1/ns]
+    own: float  # of those the ones of the flow that is answered [1/ns]
+    # mean, scv: of the time that a server needs for an issue [ns].
+    mean: float
+    scv: float
+    servers: int
+    wait: float  # mean wait among Poisson arrivals [ns]
+    units: float = 1.0  # such queues among which the issues are spread
+
+
+class Added(NamedTuple):
+    """Waits that the bursts of one flow add to those of Poisson arrivals."""
+
+    own: float  # to the flow's own jobs, mean [ns]
+    others: float  # to those of other flows, mean [ns]
+    decay: float  # rate at which the tail of the wait decays [1/ns]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,6 +94,11 @@ class Response:
     paused: float = 0.0
     alone_paused: float = 0.0
     pause: float = 0.0
+    # Of a part to which bursts come: its queue, what each flow of these adds as it began, and of ``mean``
+    # what is waited for all of them, see `qmodels.composed.couplings.bursts`.
+    queue: Queue | None = None
+    added: Mapping[str, Added] = field(default_factory=dict)
+    late: Late = Late()
 
     def alone(self, idle: Response) -> Response:
         """Return what a request meets that meets no other, from what it would at an idle part."""
@@ -101,12 +133,12 @@ class PacketStreams:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Bursts:
-    """Packets that begin and pause together: an interrupted Poisson process, thinned."""
+    """Packets of a flow that begin and pause together: an interrupted Poisson process, thinned."""
 
+    flow: str  # the flow
     rate: FloatArray  # of each packet stream [1/ns]
-    whole: float  # what begins, from whatever nodes [1/ns]
-    size: float  # mean of what begins in a burst
     peak: float  # rate in a burst over the mean rate
+    ends: float  # rate at which bursts end [1/ns]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -118,4 +150,7 @@ class PacketAnswer:
     mean: FloatArray
     variance: FloatArray
     intensity: Mapping[str, float]  # Traffic intensity of each resource; "" is the fullest
+    # What the bursts of each flow add as they began: mean waits of their own packets and of others, and the
+    # rates at which the tails decay, by stream [ns, ns, 1/ns].
+    added: Mapping[str, tuple[FloatArray, FloatArray, FloatArray]] = field(default_factory=dict)
     doubts: tuple[str, ...] = ()  # What speaks against the numbers, in words

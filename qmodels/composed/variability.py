@@ -17,7 +17,6 @@ from qmodels.systems.composed.program_form import (
     Rules,
     Run,
     Site,
-    Travel,
     fold,
 )
 
@@ -33,7 +32,6 @@ class Passing:
     # The same in the long run, which no part on the way changes; None of jobs that go round.
     lasting: float | None
     memory: float = 0.0  # how long the slowest part on the way remembers [ns]
-    slowest: float = 0.0  # least time between jobs that one part on the way leaves [ns]
 
     def split(self, share: float) -> Passing:
         """Return a share of the stream at random."""
@@ -54,8 +52,7 @@ class Variability:
     Attributes
     ----------
     found : dict of int to float
-        By the number of a site; of where tokens are taken by -1 less its number, of packets by
-        ``("leg", number)``; by ``("slowest", number)`` the least time between packets in a burst [ns].
+        By the number of a site; of where tokens are taken by -1 less its number.
 
     Notes
     -----
@@ -66,7 +63,7 @@ class Variability:
     What a queue evens out comes back in times longer than it remembers, :math:`s / (1-\rho)^2`: over a time
     t its departures have a share :math:`w^*(t)` of the dispersion of its arrivals [2]_, and a queue with
     such arrivals waits by what it is over :math:`\rho^2 s / 2(1-\rho)^2` [3]_, services of all taken to be as
-    variable. So a part that is nearly full behind others that are not sees the bursts of the source.
+    variable. Bursts that are known go their own way (`qmodels.composed.couplings.bursts`).
 
     References
     ----------
@@ -80,20 +77,15 @@ class Variability:
     heard: PartResponses  # What parts answer to its sites, among it the variability of what leaves them
     # By which factor the variability that sites were asked with is above that of the stream itself
     raised: Mapping[int, float]
-    found: dict[Any, float] = field(default_factory=dict)
+    found: dict[int, float] = field(default_factory=dict)
 
-    def find(self, form: ProgramForm, node: int, scv: float, *, closed: bool) -> dict[Any, float]:
+    def find(self, form: ProgramForm, node: int, scv: float, *, closed: bool) -> dict[int, float]:
         """Return ``found`` for a program whose jobs begin with such times between them."""
         rules: Rules = {
-            Op.VISIT: self._ask, Op.TRAVEL: self._travel, Op.TAKE: self._take, Op.CHOICE: self._choice,
-            Op.PARALLEL: self._parallel,
+            Op.VISIT: self._ask, Op.TAKE: self._take, Op.CHOICE: self._choice, Op.PARALLEL: self._parallel
         }  # fmt: skip
         fold(form, node, rules, Passing(scv, None if closed else scv))
         return self.found
-
-    def _travel(self, packet: Travel, stream: Passing) -> Passing:
-        self._send(packet.leg, stream)
-        return stream
 
     def _take(self, take: Site, stream: Passing) -> Passing:
         self.found[-1 - take.number] = stream.scv
@@ -115,22 +107,13 @@ class Variability:
 
     def _ask(self, site: Site, stream: Passing) -> Passing:
         number = site.number
-        self._send(site.there, stream)
         load = min(self.heard.intensity.get(site.part, 0.0), FULL)
         each = self._each(site.part, load)
         self.found[number] = max(stream.seen(load**2 * each / (1 - load) ** 2), 0.0)
         if number not in self.heard.responses:
-            self._send(site.back, stream)
             return stream
         scv = self.heard.responses[number].departure_scv / self.raised.get(number, 1.0)
-        memory, slowest = max(stream.memory, each / (1 - load) ** 2), max(stream.slowest, each)
-        stream = replace(stream, scv=scv, memory=memory, slowest=slowest)
-        self._send(site.back, stream)
-        return stream
-
-    def _send(self, leg: int | None, stream: Passing) -> None:
-        if leg is not None:
-            self.found |= {("leg", leg): stream.scv, ("slowest", leg): stream.slowest}
+        return replace(stream, scv=scv, memory=max(stream.memory, each / (1 - load) ** 2))
 
     def _each(self, part: str, load: float) -> float:
         """Return what a part takes for one issue of any stream. [ns]."""

@@ -187,6 +187,16 @@ def effective_scv(*, scv: float, service_scv: float, law: FloatArray, sharing: b
     return max((scv + whole) / left - service_scv, 0.0)
 
 
+def waits_longer(law: FloatArray) -> float:
+    """Return by which factor visits in turns wait longer in all than those at once, see `effective_scv`.
+
+    ``law``: probabilities that a job makes 0, 1, 2, ... visits.
+    """
+    numbers = np.arange(law.size)
+    mean, square = float(law @ numbers) / float(law[1:].sum()), float(law @ numbers**2) / float(law[1:].sum())
+    return 2 * mean**2 / (square + mean)
+
+
 Laws: TypeAlias = dict[str, FloatArray]
 
 

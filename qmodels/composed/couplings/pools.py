@@ -148,7 +148,7 @@ def open_pool(
         endless = Moments(np.inf, np.inf)
         hold = tokens / most if most > 0 else np.inf  # others fill a part inside
         return Pool(wait=endless, hold=hold, taken=rate, most=most * inside.copies, busy=1.0)
-    held, queued, waits = _numbers(own, speeds, gaps)
+    held, queued, waits, decay = _numbers(own, speeds, gaps)
     everyone = _numbers(own, inside.unlimited(rate), gaps)
     waits_beyond = max((everyone[0] + everyone[1]) / own - alone, 0.0)
     ratio = (
@@ -157,6 +157,8 @@ def open_pool(
     bursts = gaps_scv(gaps)
     served = (bursts + inside.leaving_scv(rate)) / (bursts + 1)
     wait = queued / own * served
+    if bursts > 1 + 1e-9:  # More of those who come in bursts wait than of those who come at random.
+        waits = min(max(waits, wait * decay / served), 1.0)
     hold = alone + min(max(held / own - alone, 0.0), waits_beyond) * ratio
     # Of those who share a server, what is waited outside is waited in order.
     outside = queued / max(queued + held - own * alone, 1e-300) if inside.shared else 0.0
@@ -173,8 +175,8 @@ def gaps_scv(gaps: PhaseType) -> float:
     return float(formulas(gaps).scv)
 
 
-def _numbers(rate: float, speeds: FloatArray, gaps: PhaseType) -> tuple[float, float, float]:
-    """Mean numbers inside and waiting, and the share of the time in which an arrival would wait."""
+def _numbers(rate: float, speeds: FloatArray, gaps: PhaseType) -> tuple[float, float, float, float]:
+    """Mean numbers inside and waiting, share of the time in which jobs would wait, and decay of the wait."""
     moves = rate * np.array(gaps.generator)
     up = np.outer(np.maximum(-moves.sum(axis=1), 0.0), gaps.initial)
     eye, last = np.eye(len(up)), float(speeds[-1])
@@ -195,7 +197,8 @@ def _numbers(rate: float, speeds: FloatArray, gaps: PhaseType) -> tuple[float, f
     number = float(law @ np.arange(law.size)) / total
     number += float((levels[-1] @ ratio @ beyond @ (speeds.size * eye + beyond)).sum()) / total
     queued = float((at @ ratio @ beyond @ beyond).sum()) / total
-    return number - queued, queued, float((at @ beyond).sum()) / total
+    decay = last * (1 - float(np.abs(np.linalg.eigvals(ratio)).max()))
+    return number - queued, queued, float((at @ beyond).sum()) / total, decay
 
 
 def _wait(mean: float, waits: float) -> Moments:

@@ -73,8 +73,10 @@ def _gaps(state: State, pool: str) -> PhaseType:
         mean, variance = moments_of(take.batch)
         share = state.rates[take.flow] * take.visits * mean / taken
         come = state.parts.scvs.get(-1 - take.number, begun_scv(state.system.flow(take.flow)))
+        source = state.parts.sources.get(take.flow)
+        come += source.excess * take.visits if source else 0.0
         scv += share * (come * mean + variance / mean)
-        peak += share * state.parts.peaks[take.flow]
+        peak += share * (source.peak if source else 1.0)
     scv = 1 + (scv - 1) / copies
     known = phase_type(bursts_of(scv, peak)) if peak > 1 and scv > 1 else None
     return known or ph_from_moments(mean=1.0, scv=max(scv, 1 / MOST_PHASES))

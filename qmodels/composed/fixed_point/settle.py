@@ -13,7 +13,7 @@ from qmodels.composed.couplings.free_lists import losses_of, surviving, trials_o
 from qmodels.composed.decomposition import START, Decomposition
 from qmodels.composed.fixed_point.closed_flows import closed_rate, match_populations, set_seen_rate
 from qmodels.composed.fixed_point.pool_subnetworks import entering, update_pool
-from qmodels.composed.fixed_point.state import INF, Rates, State, begun_scv, latency_of
+from qmodels.composed.fixed_point.state import INF, Rates, State, begun_scv, latency_of, pool_waits
 from qmodels.composed.moments import moments_of
 from qmodels.composed.variability import Variability
 from qmodels.numerics.secant import Secant
@@ -29,6 +29,12 @@ DIGITS = 5
 def update_variability(state: State, weight: float) -> None:
     """Let variability pass through the programs once more."""
     _pass_on(state, state.parts, weight, begun_scv)
+    if state.parts.sources and state.form.takes:
+        waits = {name: pool.wait.mean for name, pool in pool_waits(state, state.rates).pools.items()}
+        last = state.parts.pools
+        state.parts.pools = {
+            name: _rounded((wait + last.get(name, wait)) / 2) for name, wait in waits.items() if wait < INF
+        }
     if any(flow.loses for flow in state.system.flows) or any(
         isinstance(part, FreeList) or getattr(part, "capacity", INF) < INF
         for part in state.system.parts.values()
@@ -65,7 +71,7 @@ def _pass_on(
             continue
         passed = Variability(answers, parts.raised).find(state.form, root, begun(flow), closed=flow.closed)
         for number, plain in passed.items():
-            if not isinstance(number, int) or number < 0:
+            if number < 0:
                 scvs[number] = _rounded(weight * plain + (1 - weight) * scvs.get(number, plain))
                 continue
             load = answers.intensity[state.form.sites[number].part]
@@ -186,7 +192,7 @@ def _numbers(state: State) -> list[float]:
     passed_on = (
         each.values() for one in (state.parts, state.poisson) for each in (one.scvs, one.batches, one.coming)
     )
-    met = state.met.get("", {}).values()
+    met = (*state.met.get("", {}).values(), *state.parts.pools.values())
     return [*state.rates.values(), *met, *(number for some in passed_on for number in some)]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from scipy.optimize import brentq
 
 from qmodels.composed.as_network import arrival_law
+from qmodels.composed.couplings.bursts import OnOffSource
 from qmodels.composed.couplings.correlated_visits import visit_laws
 from qmodels.composed.couplings.pools import Pool, PoolSubnetwork
 from qmodels.composed.decomposition import Decomposition, Others, PartResponses
@@ -61,7 +62,8 @@ class State:
     known: dict[Any, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.parts.peaks = {flow.name: peak_of(flow) for flow in self.system.flows}
+        found = {flow.name: source_of(flow) for flow in self.system.flows}
+        self.parts.sources = {name: source for name, source in found.items() if source is not None}
 
     @cached_property
     def identical(self) -> list[tuple[Flow, list[str]]]:
@@ -233,18 +235,24 @@ class State:
 
 
 def begun_scv(flow: Flow) -> float:
-    """Return the squared coefficient of variation of the times between jobs of a flow that begin."""
-    return 1.0 if flow.closed else float(flow.arrivals.scv)  # type: ignore[union-attr]
+    """Return the squared coefficient of variation of the times between jobs that begin, within bursts."""
+    return 1.0 if flow.closed or source_of(flow) else float(flow.arrivals.scv)  # type: ignore[union-attr]
 
 
-def peak_of(flow: Flow) -> float:
-    """Return the rate in a burst of a flow over its mean rate, 1 if it has none that are known."""
+def source_of(flow: Flow) -> OnOffSource | None:
+    """Return the bursts in which the jobs of a flow begin, None if it has none that are known."""
     law = None if flow.closed else arrival_law(flow)
     if not isinstance(law, HyperExponential) or len(law.means) != 2:
-        return 1.0
-    return sum(p / m for p, m in zip(law.probabilities, law.means, strict=True)) / float(flow.mean_rate)
+        return None
+    peak = sum(p / m for p, m in zip(law.probabilities, law.means, strict=True)) / float(flow.mean_rate)
+    excess = float(law.scv) - 1
+    if peak <= 1 + LEAST_EXCESS or excess < LEAST_EXCESS:
+        return None
+    return OnOffSource(peak, excess / (2 * (1 - 1 / peak) ** 2))
 
 
+LEAST_EXCESS = 1e-6
+"""Peak over the mean rate, and SCV, above 1 below which there are no bursts."""
 NEARLY_NONE = 1e-9
 
 
@@ -271,6 +279,7 @@ def walk(
             waits={t.number: met.pools[t.part].wait for t in state.form.takes if t.part in met.pools},
             turning=setup_times(state.form.takes, state.turning, state.times_taken) if state.turning else {},
             own=state.parts.own_loads(state.rates, answers),
+            bursty=frozenset(state.parts.sources),
             together=state.parts.batches,
             network=state.system.interconnect,
             rows=state.rows,
@@ -302,6 +311,7 @@ def pool_waits_at(state: State, rates: Rates, curves: Curves) -> PoolWaits:
         pool = replace(pool, taken=taken, busy=min(pool.busy / outer, 1.0))
         if name in state.stays:
             pool = pool.staying(state.stays[name])
+        pool = _paid_once(state, name, pool)
         pools[name] = pool
         if state.loses(name):
             factor = max(state.subnetworks[name].rate_at(pool.hold) / taken, NEARLY_NONE)
@@ -323,6 +333,24 @@ def pool_waits_at(state: State, rates: Rates, curves: Curves) -> PoolWaits:
         if state.loses(name):
             _make_up(state, name, met)
     return met
+
+
+def _paid_once(state: State, name: str, pool: Pool) -> Pool:
+    """Return a pool at which bursts do not wait again for what they have waited on their way."""
+    if not state.parts.sources or not 0 < pool.wait.mean < INF:
+        return pool
+    paid = state.parts.evaluate(state.rates, met=state.among()).paid
+    takes = state.takes(name)
+    total = sum(map(state.times_taken, takes))
+    before = sum(
+        state.times_taken(take) * paid.get(take.number, 0.0)
+        for take in takes
+        if take.flow in state.parts.sources
+    )
+    if before <= 0 or total <= 0:
+        return pool
+    left = max(pool.wait.mean - before / total, 0.0) / pool.wait.mean
+    return replace(pool, wait=pool.wait.stretched(left))
 
 
 def _make_up(state: State, pool: str, met: PoolWaits) -> None:

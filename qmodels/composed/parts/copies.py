@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.composed.streams import PartAnswer, Response, Stream
+from qmodels.composed.streams import Added, PartAnswer, Response, Stream
 from qmodels.networks.open.flow_scv import split_scv
 
 Respond = Callable[[tuple[Stream, ...]], PartAnswer]
@@ -79,6 +79,11 @@ def _mean_response(each: Sequence[Response], weight: FloatArray) -> Response:
             return float("inf")
         return float(sum(w * (getattr(r, variance) + (getattr(r, mean) - middle) ** 2) for r, w in used))
 
+    def added(flow: str) -> Added:
+        some = [(r.added[flow], w) for r, w in used if flow in r.added]
+        own, others = (float(sum(w * a[k] for a, w in some)) for k in (0, 1))
+        return Added(own, others, min(a.decay for a, _ in some))
+
     return Response(
         mean=mixed("mean"),
         variance=spread("mean", "variance"),
@@ -86,4 +91,6 @@ def _mean_response(each: Sequence[Response], weight: FloatArray) -> Response:
         last_variance=spread("last_mean", "last_variance"),
         departure_scv=mixed("departure_scv"),
         lost=mixed("lost"),
+        queue=used[0][0].queue,
+        added={flow: added(flow) for flow in dict.fromkeys(name for r, _ in used for name in r.added)},
     )

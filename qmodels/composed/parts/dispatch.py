@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from qmodels.composed.parts.banks import respond_banks
+from qmodels.composed.parts.bursty import with_bursts
 from qmodels.composed.parts.copies import over_copies
 from qmodels.composed.parts.dram import dram_load, respond_dram
 from qmodels.composed.parts.free_list import pointer_memory
@@ -35,16 +36,16 @@ def respond(part_name: str, system: System, streams: tuple[Stream, ...]) -> Part
     nodes = system.place.get(part_name, ())
     match part:
         case DramSystem():
-            return respond_dram(part, streams)
+            return with_bursts(respond_dram(part, streams), streams, part.geometry.channels)
         case BankedChannels():
-            return respond_banks(part, streams)
+            return with_bursts(respond_banks(part, streams), streams, part.channels)
         case FreeList():
-            return pointer_memory(part, streams)
+            return with_bursts(pointer_memory(part, streams), streams)
         case Station():
             arrivals = _arrivals(system, streams) if len(nodes) < 2 else None
             return over_copies(nodes, streams, lambda here: station_copy(part, here, arrivals))
         case ServingPart():
-            return over_copies(nodes, streams, lambda here: serving_copy(part, here))
+            return over_copies(nodes, streams, lambda here: with_bursts(serving_copy(part, here), here))
     raise ValueError(f"parts.{part_name} must be visited, read, written or allocated from, got {part!r}")
 
 
@@ -65,7 +66,7 @@ def _arrivals(system: System, streams: tuple[Stream, ...]) -> Any:
         return None
     (stream,) = streams
     flow = system.flow(stream.flow)
-    law = flow.arrivals
+    law = flow.arrivals if stream.peak <= 1 else None
     first = next((step for step in flow.program if not isinstance(step, Acquire)), None)
     if law is None or first is not stream.step or abs(stream.scv - law.scv) > ALIKE:
         return None

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.composed.parts.bursty import wait_of_batches, wait_of_bursts
+from qmodels.composed.parts.bursty import added_by_bursts, two_moments, wait_of_batches
 from qmodels.composed.parts.copies import copy_shares
 from qmodels.composed.parts.serving import last_of_batch
-from qmodels.composed.streams import PartAnswer, Response, Stream
+from qmodels.composed.streams import Added, PartAnswer, Queue, Response, Stream
 from qmodels.networks.open.flow_scv import departing_scv, merging_weight, service_noise, split_scv
 from qmodels.networks.solve import solve_network
 from qmodels.networks.station import mixture
@@ -38,7 +38,6 @@ class Flows:
     mean: FloatArray
     scv: FloatArray
     arrival_scv: float  # of the times between arrivals, all flows together, as a queue at its load sees them
-    peak: float = 1.0  # rate in their bursts over the mean rate; 1 if these are not known
     # Probabilities of 0, 1, 2, ... jobs that arrive at the same time.
     batch: FloatArray = field(default_factory=lambda: ONE)
     own: tuple[FloatArray, ...] = ()  # the same of each
@@ -66,7 +65,7 @@ class Visits:
 
 
 def station_copy(station: Station, streams: tuple[Stream, ...], arrivals: Any = None) -> PartAnswer:
-    """Return what a station answers to what comes to it.
+    """Return what a station answers to what comes to it, bursts as if they were none.
 
     ``streams``: what comes to it; the jobs of a batch arrive at the same time; ``arrivals``: the law of the
     times between arrivals, where there is one stream and it is known.
@@ -104,9 +103,37 @@ def station_copy(station: Station, streams: tuple[Stream, ...], arrivals: Any = 
                 lost=found.lost,
             )
         )
+    if any(s.peak > 1 for s in streams) and not station.delay and station.capacity == INF:
+        responses = _with_bursts(station, streams, flows, responses)
     return PartAnswer(
         responses=tuple(responses), intensity={"": load}, doubts=(found.doubt,) if found.doubt else ()
     )
+
+
+def _with_bursts(
+    station: Station, streams: tuple[Stream, ...], flows: Flows, responses: list[Response]
+) -> list[Response]:
+    """Return the responses with what bursts add; all visits of a job, and a batch at one server, are one."""
+    (mean, scv), servers, requests = flows.service, int(station.servers), [s.request_rate for s in streams]
+    jobs = np.array(requests)
+    size = max(float(jobs @ [s.rounds for s in streams]) / float(jobs.sum()), 1.0)
+    size *= max(flows.together, 1.0) if servers == 1 else 1.0
+    mean, scv, jobs = mean * size, scv / size, jobs / size
+    found = []
+    rate, added = float(jobs.sum()), None
+    for stream, answered in zip(streams, responses, strict=True):
+        k = flows.names.index(stream.flow)
+        own = float(jobs[[s.flow == stream.flow for s in streams]].sum())
+        queue = Queue(rate, own, mean, scv, servers, max(answered.mean - float(flows.mean[k]), 0.0))
+        added = added_by_bursts(streams, jobs, queue) if added is None else added
+        mine = added
+        if station.discipline == "sharing":
+            longer = 2 / (1 + flows.service[1]) * float(flows.mean[k]) / flows.service[0]
+            mine = {
+                name: Added(a.own * longer, a.others * longer, a.decay / longer) for name, a in added.items()
+            }
+        found.append(replace(answered, queue=queue, added=mine))
+    return found
 
 
 def station_load(station: Station, nodes: Sequence[int], streams: tuple[Stream, ...]) -> float:
@@ -142,10 +169,7 @@ def _flows(station: Station, streams: tuple[Stream, ...]) -> Flows:
     for part, stream in zip(share, streams, strict=True):
         own[names.index(stream.flow)][: stream.batch.size] += part * stream.batch
     batch = np.sum(own, axis=0)
-    peak = float(share @ [s.peak for s in streams])
-    return Flows(
-        names=names, rate=rate, mean=mean, scv=scv, arrival_scv=merged, peak=peak, batch=batch, own=own
-    )
+    return Flows(names=names, rate=rate, mean=mean, scv=scv, arrival_scv=merged, batch=batch, own=own)
 
 
 def _load(station: Station, flows: Flows) -> float:
@@ -198,7 +222,7 @@ def _solved(station: Station, flows: Flows, arrivals: Any, doubt: str) -> Visits
 
 
 def _two_moments(station: Station, flows: Flows, load: float) -> Visits:
-    r"""Return what jobs meet in bursts and batches.
+    r"""Return what jobs meet that come neither as a Poisson stream nor one at a time.
 
     At one server a batch waits as one job, at several as in M^X/M/c and what bursts add. Jobs that share a
     server are those :math:`V / (\lambda E[R])` that its work V is of: a job that is found has
@@ -209,18 +233,15 @@ def _two_moments(station: Station, flows: Flows, load: float) -> Visits:
     sharing = station.discipline == "sharing"
     rate, servers, size = float(flows.rate.sum()), int(station.servers), flows.together
     wait: Any
-    bursts: dict[str, Any] = {"scv": scv, "servers": servers, "peak": flows.peak}
     if servers == 1:
         # Of a batch of X jobs, E[X^2] / E[X] is taken for X itself.
-        bursts |= {"rate": rate / size, "mean": size * mean, "scv": scv / size}
-        wait = wait_of_bursts(arrival_scv=flows.arrival_scv, **bursts)
+        wait = two_moments(rate / size, size * mean, scv / size, 1, flows.arrival_scv)
         wait = wait + np.array([(max(batch_companions(law), 1.0) - 1) / 2 for law in flows.own]) * flows.mean
     elif size - 1 < ALIKE:
-        wait = wait_of_bursts(rate=rate, mean=mean, arrival_scv=flows.arrival_scv, **bursts)
+        wait = two_moments(rate, mean, scv, servers, flows.arrival_scv)
     else:
-        bursts |= {"rate": rate, "mean": mean}
-        more = wait_of_bursts(arrival_scv=max(1 + size * (flows.arrival_scv - 1), 0.0), **bursts)
-        more -= wait_of_bursts(arrival_scv=1.0, **bursts)
+        more = two_moments(rate, mean, scv, servers, max(1 + size * (flows.arrival_scv - 1), 0.0))
+        more -= two_moments(rate, mean, scv, servers, 1.0)
         alone = wait_of_batches(rate=rate, mean=mean, servers=servers, batch=flows.batch)
         wait = (alone - _own_turns(flows.batch, servers, 1.0) * mean) * (size + scv) / (size + 1) + more
         wait = np.maximum(wait + np.array([_own_turns(law, servers, scv) for law in flows.own]) * mean, 0.0)

@@ -49,9 +49,9 @@ def mmpp_g1_waits(
     spread, shape = _gamma(mean, square)
     s = ends + begins + on
     for _ in range(ROUNDS):
-        served, base = _transform(s, mean, spread, shape)
-        slope = -mean * served / base
-        one, two = s - ends - on * (1 - served), s - begins - off * (1 - served)
+        missing, base = _missing(s, mean, spread, shape)
+        slope = -mean * (1 - missing) / base
+        one, two = s - ends - on * missing, s - begins - off * missing
         step = (one * two - ends * begins) / ((1 + on * slope) * two + one * (1 + off * slope))
         s = s - step
         if np.all(np.abs(step) <= 1e-13 * s):
@@ -91,7 +91,7 @@ def mmpp_g1_decay(
     )
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        gain = _transform(-middle, mean, spread, shape)[0] - 1
+        gain = -_missing(-middle, mean, spread, shape)[0]
         one, two = on * gain - ends, off * gain - begins
         growth = (one + two + np.sqrt((one - two) ** 2 + 4 * ends * begins)) / 2
         below = growth < middle
@@ -106,9 +106,10 @@ def _gamma(mean: FloatArray, square: FloatArray) -> tuple[FloatArray, FloatArray
     return scale, mean / np.maximum(scale, TINY)
 
 
-def _transform(
+def _missing(
     s: FloatArray, mean: FloatArray, scale: FloatArray, shape: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the transform of a gamma law, and by what its derivative is -mean times smaller."""
-    base = np.where(scale > 0, np.maximum(1 + s * scale, TINY), 1.0)
-    return np.where(scale > 0, base ** -np.where(scale > 0, shape, 1.0), np.exp(-s * mean)), base
+    """Return what the transform of a gamma law has less than 1, and by what -mean is above its derivative."""
+    spread = np.where(scale > 0, np.maximum(s * scale, TINY - 1), 0.0)
+    power = np.where(scale > 0, np.where(scale > 0, shape, 1.0) * np.log1p(spread), s * mean)
+    return -np.expm1(-power), 1 + spread

@@ -1,22 +1,20 @@
-"""Copies that ask a part after a choice, what leaves pools in the long run, and bursts behind other parts."""
+"""Copies that ask a part after a choice, and what leaves pools in the long run."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from qmodels.composed import solve_system
 from qmodels.composed.couplings.closed_mva import closed_mva, profile_of
 from qmodels.composed.couplings.pools import leaving_scv
-from qmodels.composed.variability import passed_on
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.steps import Acquire, Branch, Each, Hold, Release, Visit
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.times import Deterministic, Erlang, Exponential
 from qmodels.systems.stations.parts import Station
-from qmodels.systems.traffic.arrivals import OnOff, Poisson
+from qmodels.systems.traffic.arrivals import Poisson
 
 
 def open_system(program, rate, *, arrivals=None, window=None, **parts):
@@ -92,23 +90,3 @@ def test_tokens_before_a_shared_server_let_the_others_wait_in_their_order():
     )
     assert_allclose([one, many], [3.0, 5.0], rtol=1e-3)
     assert one <= few < 0.8 * many
-
-
-def test_bursts_come_back_behind_a_part_that_is_not_full():
-    """A nearly full server behind one that is busy for 60 % of the time waits as behind none."""
-    bursts = OnOff(on_packets=5.0, peak_to_mean=2.0)
-    program = (Acquire("p"), Visit("first"), Release("p"), Visit("last"))
-    waits = [
-        open_system(
-            program,
-            0.1,
-            arrivals=bursts,
-            first=Station(service=Exponential(mean=mean)),
-            last=Station(service=Deterministic(mean=9.0)),
-            p=Tokens(count=10**6),
-        )["visit_latency[last]"]
-        for mean in (1e-3, 6.0)
-    ]
-    assert 0.95 * waits[0] < waits[1] < waits[0]
-    assert_allclose([passed_on(0.0), passed_on(1e9)], [0.0, 1.0], atol=1e-6)
-    assert np.all(np.diff([passed_on(t) for t in np.geomspace(1e-6, 1e6, 60)]) >= 0)

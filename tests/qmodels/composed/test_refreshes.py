@@ -8,7 +8,7 @@ import pytest
 import qmodels as qm
 from qmodels.composed.couplings.refreshes import pause_share
 from qmodels.composed.moments import Moments
-from qmodels.composed.stalls import Stall, after_another, one_stall, quantile_of
+from qmodels.composed.stalls import Late, Stall, after_another, one_stall, quantile_of
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.steps import Each, Read
 from qmodels.systems.composed.system import System
@@ -20,9 +20,9 @@ from validate import simulate
 def test_a_delay_is_evenly_spread_behind_the_rest():
     stall = Stall(0.1, 5.0)
     late = Moments(10.0 + 0.5, stall.variance)
-    assert quantile_of([(1.0, late, stall)], 0.89) == pytest.approx(10.0)
-    assert quantile_of([(1.0, late, stall)], 0.95) == pytest.approx(15.0, abs=10 / 8)
-    gamma = quantile_of([(1.0, late, Stall())], 0.95)
+    assert quantile_of([(1.0, late, stall, Late())], 0.89) == pytest.approx(10.0)
+    assert quantile_of([(1.0, late, stall, Late())], 0.95) == pytest.approx(15.0, abs=10 / 8)
+    gamma = quantile_of([(1.0, late, Stall(), Late())], 0.95)
     assert gamma == late.quantile(0.95)
 
 

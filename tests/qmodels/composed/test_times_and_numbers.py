@@ -34,7 +34,7 @@ from qmodels.composed.moments import (
     moments_of,
     sum_of_n,
 )
-from qmodels.composed.stalls import Stall, quantile_of
+from qmodels.composed.stalls import Late, Stall, quantile_of
 from qmodels.composed.variability import Passing
 from qmodels.systems.composed.batch_laws import ONE, batch_companions, compound, thinned_law
 from qmodels.systems.composed.lower import Here
@@ -192,7 +192,7 @@ def test_a_quantile_is_exceeded_as_often_as_it_says(stall, mean, p):
     """By the law itself: a gamma time, and a delay evenly spread up to twice its mean."""
     delay = Stall(stall, mean)
     span = Moments(5.0 + stall * mean, 5.0 + delay.variance)
-    found = quantile_of([(1.0, span, delay)], p)
+    found = quantile_of([(1.0, span, delay, Late())], p)
     plain = stats.gamma(5.0, scale=1.0)
     later = np.linspace(0, 2 * mean, 2001)
     below = (1 - stall) * plain.cdf(found) + stall * plain.cdf(found - later).mean()

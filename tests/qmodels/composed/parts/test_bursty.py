@@ -6,14 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from qmodels.composed.parts.bursty import (
-    bursts_of,
-    hyperexponential_wait,
-    wait_of_batches,
-    wait_of_bursts,
-)
+from qmodels.composed.parts.bursty import added_by_bursts, bursts_of, two_moments, wait_of_batches
 from qmodels.composed.parts.station import station_copy
-from qmodels.composed.streams import Stream
+from qmodels.composed.streams import Queue, Stream
 from qmodels.markov.processes.map_queues import map_ph_1
 from qmodels.queues.general.mmpp_g1 import mmpp_g1_waits
 from qmodels.queues.markovian.mmc import mmc
@@ -24,11 +19,18 @@ from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import OnOff
 
 
-def visits(rate, batch=(0.0, 1.0)):
+def visits(rate, batch=(0.0, 1.0), **more):
     return Stream(
         flow="jobs", step=None, rate=rate, batch=np.array(batch), scv=1.0, write=False, bytes=0,
-        sources=np.zeros(0),
+        sources=np.zeros(0), **more,
     )  # fmt: skip
+
+
+def added(load, *, scv, peak, size, servers=1):
+    """What bursts add at servers that nobody else comes to."""
+    rate = load * servers
+    stream = visits(rate, peak=peak, ends=peak * rate / size)
+    return added_by_bursts((stream,), np.array([rate]), Queue(rate, rate, 1.0, scv, servers, 0.0))["jobs"]
 
 
 @pytest.mark.parametrize("load", [0.1, 0.5, 0.9])
@@ -37,13 +39,15 @@ def visits(rate, batch=(0.0, 1.0)):
 def test_bursts_at_one_server_are_those_of_the_exact_chain(load, phases, peak):
     gaps = bursts_of(3.5, peak)
     exact = map_ph_1(arrivals=scaled(gaps, 1 / load), service=Erlang(mean=1.0, phases=phases))
-    found = wait_of_bursts(rate=load, mean=1.0, scv=1 / phases, servers=1, arrival_scv=3.5, peak=peak)
-    assert_allclose(found, exact.mean_waiting_time, rtol=1e-8)
+    more = added(load, scv=1 / phases, peak=peak, size=1.25 / (1 - 1 / peak) ** 2)
+    assert_allclose(two_moments(load, 1.0, 1 / phases, 1, 1.0) + more.own, exact.mean_waiting_time, rtol=1e-8)
 
 
-def test_constant_services_are_the_limit_of_many_phases():
-    gaps = (0.6, 1.2, 0.3)
-    assert_allclose(hyperexponential_wait(gaps, 1.0, 0.0), hyperexponential_wait(gaps, 1.0, 1e-6), rtol=1e-4)
+@pytest.mark.parametrize("load", [1e-9, 1e-4, 0.3])
+def test_bursts_of_next_to_nothing_add_next_to_nothing(load):
+    for servers in (1, 3):
+        none, few = (added(load, scv=1.0, peak=3.0, size=size, servers=servers) for size in (1e-9, 1e-3))
+        assert 0 <= none.own <= few.own + 1e-12 and few.own < 1e-2
 
 
 def test_bursts_have_the_scv_and_the_peak_they_are_made_of():
@@ -112,9 +116,6 @@ def test_bursts_among_others(load, share, peak, size, scv):
 
     others, bursty = waits(share)
     poisson = load * (1 + scv) / (2 * (1 - load))
-    scv_of_gaps = 1 + 2 * size * (1 - 1 / peak) ** 2
-    alone = wait_of_bursts(rate=load, mean=1.0, scv=scv, servers=1, arrival_scv=scv_of_gaps, peak=peak)
-    assert_allclose(waits(1.0)[1], alone, rtol=1e-5)
     assert poisson * (1 - 1e-6) <= others <= bursty * (1 + 1e-6)
     assert_allclose(waits(1e-6)[0], poisson, rtol=0.01)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from qmodels.composed.parts.bursty import wait_of_bursts
+from qmodels.composed.parts.bursty import added_waits
 from qmodels.composed.parts.network import network_capacity, respond_network
 from qmodels.composed.solve import solve_system
 from qmodels.composed.streams import Bursts, PacketStreams
@@ -108,13 +108,18 @@ def test_bursts_wait_once_at_the_link_where_they_wait_longest():
     # The station model of the same bursts, at a link of 5 cycles of 0.5 ns, is exact.
     noc = NETWORKS["mesh"]
     calm = packet([0, 1], [5, 7], 0.1, 5)
-    bursts = Bursts(rate=np.array([0.1, 0.0]), whole=0.1, size=10.0, peak=4.0)
+    bursts = Bursts(flow="jobs", rate=np.array([0.1, 0.0]), peak=4.0, ends=4.0 * 0.1 / 10)
     before, after = (respond_network(noc, replace(calm, bursts=one)) for one in ((), (bursts,)))
-    of_bursts = {"rate": 0.1, "mean": 2.5, "scv": 0.0, "servers": 1, "peak": 4.0}
-    alone = wait_of_bursts(arrival_scv=12.25, **of_bursts) - wait_of_bursts(arrival_scv=1.0, **of_bursts)
-    assert_allclose(after.mean - before.mean, [alone, 0.0], rtol=1e-9, atol=1e-12)
+    own, others, decay = after.added["jobs"]
+    alone = added_waits(
+        others=np.zeros(1), rate=np.array([0.1]), peak=4.0, ends=bursts.ends, mean=np.array([2.5]),
+        square=np.array([6.25]),
+    )  # fmt: skip
+    assert_allclose([own[0], others[0], decay[0]], np.ravel(alone), rtol=1e-9)
+    assert own[1] == others[1] == 0
+    assert_allclose(after.mean, before.mean)
     assert_allclose(after.intensity[""], before.intensity[""])
-    assert before.doubts == () and "bursts into the network: not measured" in after.doubts[0]
+    assert before.doubts == () and "bursts into a network" in after.doubts[0]
 
 
 def test_a_source_of_bursts_at_several_nodes_meets_itself():
