@@ -167,9 +167,7 @@ def _starter(name: str) -> Any:
                 routing={"cpu": "disk"},
             )
         case "noc":
-            from qmodels.systems.noc.spec import Noc
-
-            return Noc(injection_rate=0.02)
+            return _spec(name)(injection_rate=0.02)
         case "message-program":
             from qmodels.systems.noc.topologies import mesh
             from qmodels.systems.programs.collectives import gather
@@ -186,37 +184,5 @@ def _starter(name: str) -> Any:
             own, shared = CacheLevel(lines=256), CacheLevel(lines=4096, slices=4)
             return CacheSystem(cores=4, private=(own,), shared=shared)
         case "system":
-            return small_system()
+            return resolve_name("qmodels.systems.composed.system:small_system")()
     return _spec(name)()
-
-
-def small_system() -> Any:
-    """Return two engines on a mesh that read a table in DRAM, at most eight requests at a time."""
-    from qmodels.systems.composed.flow import Flow
-    from qmodels.systems.composed.parts import Tokens
-    from qmodels.systems.composed.system import System
-    from qmodels.systems.laws.times import Exponential
-    from qmodels.systems.memory.dram_system import dram
-    from qmodels.systems.noc.spec import Noc
-    from qmodels.systems.noc.topologies import mesh
-    from qmodels.systems.stations.parts import Station
-    from qmodels.systems.traffic.arrivals import Poisson
-
-    return System(
-        parts={
-            "mesh": Noc(topology=mesh(2, 2)),
-            "dram": dram("DDR4-3200"),
-            "engine": Station(service=Exponential(mean=10.0), servers=2),
-            "requests": Tokens(count=8),
-        },
-        place={"dram": [3]},
-        flows=[
-            Flow(
-                name="lookups",
-                arrivals=Poisson(),
-                rate=0.05,
-                at=[0, 1],
-                program="visit engine\nacquire requests\nread dram\nrelease requests",
-            )
-        ],
-    )
