@@ -11,7 +11,6 @@ from qmodels.systems.traffic.trace_statistics import WINDOWS, blocks_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from qmodels.systems.traffic.description import TraceDescription
 
 FINE = 200
 """Steps of the rate over time."""
@@ -19,7 +18,7 @@ FINE = 200
 BYTES, PACKETS, PLAIN = "#1f6fb4", "#d1610e", "#8a9097"
 
 
-def trace_figure(found: TraceDescription) -> Any:
+def trace_figure(found: Any) -> Any:
     """Return the figure of a trace."""
     from qmodels.systems.spec.pictures import Shown
 
@@ -40,7 +39,7 @@ def _unit(longest: float) -> tuple[str, float]:
     return next(((unit, ns) for unit, ns in units if longest >= ns), ("ns", 1.0))
 
 
-def _rate(axes: Axes, found: TraceDescription) -> None:
+def _rate(axes: Axes, found: Any) -> None:
     unit, ns = _unit(found.duration_ns)
     steps = min(FINE, max(WINDOWS, found.packets // 20 // WINDOWS * WINDOWS))
     octets = blocks_of(found.times_ns, found.bytes, found.duration_ns, steps)[1]
@@ -58,7 +57,7 @@ def _rate(axes: Axes, found: TraceDescription) -> None:
     axes.set_ylim(top=1.18 * axes.get_ylim()[1])
 
 
-def _dispersion(axes: Axes, found: TraceDescription) -> None:
+def _dispersion(axes: Axes, found: Any) -> None:
     stats = found.statistics
     if stats.scale_ns.size:
         unit, ns = _unit(stats.scale_ns[-1])
@@ -83,7 +82,7 @@ def _dispersion(axes: Axes, found: TraceDescription) -> None:
     _title(axes, f"Bursts over time scales: {grown}" if stats.scale_ns.size else "Too few packets for bursts")
 
 
-def _sizes(axes: Axes, found: TraceDescription) -> None:
+def _sizes(axes: Axes, found: Any) -> None:
     sizes, counts = np.unique(found.bytes, return_counts=True)
     for weights, color, label in ((counts, PACKETS, "of packets"), (counts * sizes, BYTES, "of bytes")):
         share = np.cumsum(weights) / weights.sum()
@@ -94,7 +93,7 @@ def _sizes(axes: Axes, found: TraceDescription) -> None:
     _title(axes, f"Sizes: mean {found.mean_bytes:.4g} bytes; {row}")
 
 
-def _gaps(axes: Axes, found: TraceDescription) -> None:
+def _gaps(axes: Axes, found: Any) -> None:
     gaps = np.sort(np.diff(found.times_ns)) * found.packet_rate
     some = np.linspace(0, gaps.size - 1, min(gaps.size, 2000)).astype(int)
     points = np.union1d(some, np.arange(max(gaps.size - 500, 0), gaps.size))  # all of the end
