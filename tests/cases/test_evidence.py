@@ -32,10 +32,8 @@ class Inline(Executor):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_draws_are_specs_that_a_file_can_say(kind: str) -> None:
-    for number in range(2):
-        record = drawn(kind, number, seed=0)
-        assert drawn(kind, number, seed=0) == record
-        assert spec_of(record) == draw(kind, number)
+    record = drawn(kind, 0, seed=0)
+    assert spec_of(record) == draw(kind, 0)
 
 
 def test_draws_differ_by_number_and_seed() -> None:

@@ -273,6 +273,7 @@ print([(r.metrics, r.resources, r.waiting, r.latency_parts) for r in found])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_a_killed_campaign_of_packet_processors_resumes(tmp_path):
     store = tmp_path / "store"

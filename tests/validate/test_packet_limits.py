@@ -97,6 +97,7 @@ def test_bank_is_md1(pair, intensity, packets, hold_ns):
     assert intensity in result.read_conflict_probability
 
 
+@pytest.mark.slow
 def test_intervals_cover_as_often_as_they_say(lone_slice):
     spec = offered(lone_slice, 0.6 / 8)
     wait = md1_wait(0.6, 8.0)
