@@ -57,7 +57,7 @@ class _Entry(NamedTuple):
 
 
 def _sections(text: str) -> dict[str, str]:
-    """Return what stands under each heading; before the first under none."""
+    """Return the text under each heading; that before the first under none."""
     parts = _HEADING.split(text)
     return {"": parts[0], **dict(zip(parts[1::2], parts[2::2], strict=True))}
 

@@ -103,7 +103,7 @@ def residuals(records: Iterable[Record]) -> list[Residual]:
 
 
 def simulator(records: Iterable[Record]) -> tuple[int, int]:
-    """Return how many simulated intervals hold the value of an exact model, and how many there are."""
+    """Return the number of simulated intervals that hold the value of an exact model, and of all."""
     held = count = 0
     for record in records:
         model, simulation = record["model"], record.get("simulation", {})
@@ -238,7 +238,7 @@ class Seen:
 
 
 def seen(table: dict[str, Any], found: Iterable[Residual]) -> list[Seen]:
-    """Return what the intervals of a table say of systems like those that were drawn for it."""
+    """Score the intervals of a table on systems like those that were drawn for it."""
     every = []
     for one in found:
         kind = table.get(one.kind, {"metrics": {}})

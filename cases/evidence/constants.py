@@ -53,7 +53,7 @@ class Group:
     data: str = DRAWN
 
     def problem(self, records: Sequence[Record]) -> Problem:
-        """Return what the constants are to make small."""
+        """Return the loss that the constants are to minimise."""
         match self.data:
             case "cases/data/round-robin.csv":
                 return _round_robin()
@@ -204,7 +204,7 @@ def _rings(attribute: str) -> Problem:
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What is known of the constants of a group."""
+    """Evidence on the constants of a group."""
 
     best: FloatArray
     half: FloatArray  # of the interval of 95 %
@@ -216,7 +216,7 @@ class Measured:
 
 
 def measure(group: Group, problem: Problem, kept: Sequence[float]) -> Measured:
-    """Return what the data say of the constants of a group, which are left as they were."""
+    """Fit the constants of a group to the data; they are left as they were."""
     from scipy.special import stdtrit
 
     errors, label = problem

@@ -1,4 +1,4 @@
-"""What has changed between two records of one spec, and a table of that over many."""
+"""Differences between two records of one spec, and a table of them over many."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def region_of(record: Record) -> str:
 
 
 def differences(before: Record, now: Record) -> list[Difference]:
-    """Return what differs: values of the model beyond `TOLERANCE`, estimates beyond their intervals."""
+    """Return the differences: values of the model beyond `TOLERANCE`, estimates beyond their intervals."""
     place = {"kind": before["kind"], "number": before["number"], "region": region_of(before)}
     found = [
         Difference(**place, what=f"model {name}", before=old, now=new)

@@ -1,4 +1,4 @@
-"""What the product answers for a spec, as plain numbers and words that can be kept and compared."""
+"""Answers to a spec as plain numbers and words that can be kept and compared."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ LENGTHS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """How long specs are simulated, and what takes too long to be kept."""
+    """Lengths of simulations, and the time after which one is given up."""
 
     factor: int  # of `LENGTHS`
     solve: float  # seconds of processor time beyond which a spec is passed over
@@ -64,7 +64,7 @@ class LateError(Exception):
 
 
 def outcome(function: Callable[[], Any], describe: Callable[[Any], Record], late: float = LATE) -> Record:
-    """Return what a call gives as numbers, or the error that it ends in, and its processor time."""
+    """Return the numbers that a call gives, or the error that it ends in, and its processor time."""
 
     def give_up(*_: object) -> None:
         raise LateError(f"more than {late:g} s")
@@ -104,7 +104,7 @@ def drawn(kind: str, number: int, *, seed: int) -> Record:
 
 
 def solved(record: Record) -> Record:
-    """Return what the model answers for the spec of a record."""
+    """Solve the spec of a record."""
 
     def describe(answer: Any) -> Record:
         found = features(answer)

@@ -27,7 +27,7 @@ Terms = Mapping[int, float]
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What the solver says."""
+    """Result of the solver."""
 
     # "optimal" or "feasible" or "infeasible" or "time limit": "feasible" has a solution that was not proven
     # optimal in time, "time limit" has none; so does a solver that gives up on its numbers.

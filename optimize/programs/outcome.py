@@ -1,4 +1,4 @@
-"""What the outcomes of all programs say of themselves: how the search ended, what is proven, what it took."""
+"""Outcomes of all programs: how the search ended, what is proven, what it took."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SUMS = "optimize, dynamic programming"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProgramOutcome:
-    """How a search ended."""
+    """End of a search."""
 
     # "optimal": proven, within the tolerance or resolution that the outcome states; "feasible": a solution
     # that was not proven optimal; "infeasible": proven that there is none; "time limit": no solution in time

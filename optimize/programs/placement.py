@@ -189,7 +189,7 @@ class _Problem:
         return np.array(min(found)[1][: self.parts]) if found else None
 
     def _rank(self, row: list[int]) -> tuple[int, float]:
-        """Return how many parts are at forbidden nodes, and the cost of the others."""
+        """Return the number of parts at forbidden nodes, and the cost of the others."""
         places, parts = np.array(row[: self.parts]), np.arange(self.parts)
         own = self.node_costs[parts, places]
         traffic = self.flows * self.distances[np.ix_(places, places)] * (1 - np.eye(self.parts))

@@ -15,7 +15,7 @@ LONG = 10.0
 
 
 def shown_progress() -> Callable[[int, int], None]:
-    """Return what writes the progress of an exploration to standard error, at most once a second."""
+    """Return a writer of the progress of an exploration to standard error, at most once a second."""
     begun: list[float] = []
     said = 0.0
 
@@ -47,7 +47,7 @@ def shown_steps(*, always: bool) -> Callable[[object], None]:
 def announced(
     show: Callable[[int, int], None], *, then: str = "", least: float = LONG
 ) -> Callable[[int, int], None]:
-    """Return what says once, on a terminal, how long designs take in all; then shows what it is told.
+    """Return a function that says once, on a terminal, how long designs take in all, then shows progress.
 
     It is told by the first that are done, a second after the begin: none is evaluated twice for it.
     """
@@ -68,7 +68,7 @@ def announced(
 
 
 def estimate(designs: str, seconds: float) -> str:
-    """Return how long designs take.
+    """Return the time that designs take.
 
     >>> estimate("2700 designs", 100.2)
     '2700 designs: at most about 1 min 41 s'
@@ -90,6 +90,6 @@ def span(seconds: float) -> str:
 
 
 def words(done: int, total: int, new: float, seconds: float) -> str:
-    """Return how much is done and how long the rest takes, `new` designs having taken so many seconds."""
+    """Return the share that is done and the time left, from the seconds that `new` designs took."""
     text = f"{100 * done / max(total, 1):.1f} % of {total:,} designs"
     return text if not new or done >= total else f"{text}, {span((total - done) * seconds / new)} left"

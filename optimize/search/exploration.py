@@ -121,7 +121,7 @@ class Exploration(Objectives):
 
     @property
     def gap(self) -> float | None:
-        """How far the best may be from the bound (see `Proof`), of the exact method; None for others."""
+        """Gap between the best and the bound (see `Proof`), of the exact method; None for others."""
         return None if self.proof is None else self.proof.gap
 
     @property
@@ -215,7 +215,7 @@ class Exploration(Objectives):
 
 
 def said_distinct(designs: int | None) -> str:
-    """Return how many designs are distinct, behind their number; nothing where it is not known."""
+    """Return the number of distinct designs in words; nothing where it is not known."""
     return "" if designs is None else f", {designs} distinct"
 
 

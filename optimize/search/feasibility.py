@@ -19,7 +19,7 @@ Tally = tuple["Exclusion", Counter[str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Exclusion:
-    """How many designs one constraint excludes and by how much the nearest of them misses it.
+    """Number of designs that one constraint excludes, and the least miss among them.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Objectives:
 
 @dataclass(frozen=True, kw_only=True)
 class Goals(Objectives):
-    """What an exploration is after, and what its designs are to that."""
+    """Goals of an exploration, and the standing of its designs."""
 
     def demands(self) -> list[Demand]:
         """Return objectives and sides of ranges as what is wanted small, the objectives first."""
@@ -138,7 +138,7 @@ class Goals(Objectives):
         return feasible, tuple(found)
 
     def said(self, tallies: tuple[Tally, ...]) -> tuple[Exclusion, ...]:
-        """Return what is to be said of tallies: of the ranges in any case, of the others if there is any."""
+        """Return the tallies to report: of the ranges in any case, of the others if there is any."""
         return tuple(
             replace(one, resources=words(counts))
             for k, (one, counts) in enumerate(tallies)
@@ -147,7 +147,7 @@ class Goals(Objectives):
 
 
 def merged(first: Tally, second: Tally) -> Tally:
-    """Return what one constraint excludes of two disjoint sets of designs."""
+    """Join the tallies of one constraint over two disjoint sets of designs."""
     (one, counts), (other, more) = first, second
     known = [each for each in (one, other) if each.nearest is not None]
     best = min(known, key=lambda each: (each.miss, each.nearest)) if known else one if one.designs else other
@@ -163,7 +163,7 @@ def objective_values(table: Columns, objectives: tuple[str, ...]) -> FloatArray:
 
 
 def misses(table: Columns, subject_to: dict[str, Range]) -> dict[tuple[str, str, float], FloatArray]:
-    """Return how far each row is outside each side of the ranges, 0 if inside."""
+    """Return the miss of each row at each side of the ranges, 0 if inside."""
     result = {}
     for name, (low, high) in subject_to.items():
         column = objective_values(table, (name,))[:, 0]
@@ -177,7 +177,7 @@ def misses(table: Columns, subject_to: dict[str, Range]) -> dict[tuple[str, str,
 
 
 def violation(table: Columns, subject_to: dict[str, Range]) -> FloatArray:
-    """Return how far each row is outside the ranges, summed: relative to the ends, but for 0 and infinity.
+    """Return the summed miss of each row: relative to the ends, but for 0 and infinity.
 
     To a row that is not stable the excess of its load over 1 is added, or 1 if the load is not known.
     """

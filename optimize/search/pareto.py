@@ -135,7 +135,7 @@ def knee_index(objectives: npt.ArrayLike, /, *, maximize: Mask = False) -> int |
 def ideal_distance(
     objectives: npt.ArrayLike, front: npt.ArrayLike, /, *, maximize: Mask = False
 ) -> FloatArray:
-    """Return how far points are from the ideal point of a front, its knee the nearest (see `knee_index`).
+    """Return the distance of points from the ideal point of a front, its knee the nearest (see `knee_index`).
 
     Every objective is scaled as there, by the front.
     """
@@ -249,7 +249,7 @@ def epsilon_thin(objectives: npt.ArrayLike, epsilon: float, /, *, maximize: Mask
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FrontComparison:
-    """What a front found by a heuristic lacks of the exact one.
+    """Quality of a front found by a heuristic, beside the exact one.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What an exploration keeps of designs that it does not keep: the front of a union is that of its fronts."""
+"""Reduction of designs to their front and tallies: the front of a union is that of its fronts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reduction:
-    """What is kept of a set of designs."""
+    """Front and tallies of a set of designs."""
 
     # designs, feasible: how many there are, and how many are feasible.
     designs: int
@@ -42,14 +42,14 @@ class Reduction:
 
     @property
     def looked(self) -> int:
-        """How many designs were evaluated, those without an answer included."""
+        """Number of designs evaluated, those without an answer included."""
         return self.designs + sum(hole.designs for hole in self.holes)
 
 
 def judged(
     goals: Goals, table: Columns, seen: Columns, outside: tuple[int, ...] = (), holes: tuple[Hole, ...] = ()
 ) -> tuple[Reduction, BoolArray, IntArray]:
-    """Return what is kept of the designs of a table, which are feasible, and the front with all that tie.
+    """Reduce the designs of a table: the feasible ones, and the front with all that tie.
 
     `seen` has the columns as they are compared.
     """
@@ -97,7 +97,7 @@ def _distinct(
 
 
 def union(parts: Sequence[Reduction], space: Space) -> Reduction:
-    """Return what is kept of disjoint sets of designs."""
+    """Join the reductions of disjoint sets of designs."""
     some = [part for part in parts if part.designs] or parts[:1]
     tallies = some[0].tallies
     for part in some[1:]:
@@ -130,7 +130,7 @@ def union(parts: Sequence[Reduction], space: Space) -> Reduction:
 
 
 def to_record(one: Reduction) -> dict[str, Any]:
-    """Return what a store keeps of a reduction."""
+    """Return a reduction in the form of a store."""
     return {
         "counts": [one.designs, one.feasible, *one.outside],
         "tallies": [[asdict(exclusion), dict(counts)] for exclusion, counts in one.tallies],

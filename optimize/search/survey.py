@@ -52,7 +52,7 @@ SPOT_CHECKS = 4096
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Survey:
-    """What a worker needs to reduce boxes of a grid."""
+    """Arguments with which a worker reduces boxes of a grid."""
 
     plan: Plan  # how designs are evaluated
     goals: Goals  # what is kept of them
@@ -135,7 +135,7 @@ class Survey:
         return Found(found.designs[order], columns, found.errors)
 
     def key(self, identity: str) -> str:
-        """Return what names this question in a store."""
+        """Return the key of this question in a store."""
         plan, space = self.plan, self.plan.space
         points = math.prod(space.shape)
         few = min(points, SPOT_CHECKS)
@@ -155,7 +155,7 @@ class Survey:
 
 
 class _Progress:
-    """What is finished of a survey, joined, and committed now and then."""
+    """Finished parts of a survey, joined, and committed now and then."""
 
     def __init__(self, survey: Survey, store: ResultStore | None, identity: str) -> None:
         self._survey, self._store = survey, store
@@ -186,7 +186,7 @@ class _Progress:
             self.save()
 
     def total(self) -> Reduction:
-        """Return what is kept of all that is finished."""
+        """Return the reduction of all that is finished."""
         self._parts = [union(self._parts, self._survey.plan.space)]
         return self._parts[0]
 

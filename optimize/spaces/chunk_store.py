@@ -79,7 +79,7 @@ class ChunkStore:
         self._records = ResultStore(path)
 
     def restore(self, designs: Designs) -> list[Found]:
-        """Return what is finished of some distinct designs, a block for each chunk that has some of them.
+        """Return the finished among some distinct designs, a block for each chunk that has some of them.
 
         Chunks are read once: what others put into the file later is not seen.
         """

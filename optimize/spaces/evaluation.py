@@ -1,4 +1,4 @@
-"""What a model may return, and how it becomes columns."""
+"""Results of a model, and their columns."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ Designs = npt.NDArray[np.int64]
 
 
 class Grid:
-    """What `optimize.spaces.space.Space` is without its constraints.
+    """Grid of `optimize.spaces.space.Space`, without its constraints.
 
     ``base``: the spec whose fields vary; ``choices``: the fields and their values; ``conditions``: which
     fields matter where.
@@ -98,7 +98,7 @@ class Grid:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """How far designs that differ by one choice of a field lie apart, for every field."""
+        """Distance between the numbers of designs that differ by one choice of a field, for every field."""
         if math.prod(self.shape) > np.iinfo(np.int64).max:
             raise ValueError(
                 f"a space must have less than 2^63 combinations to be numbered, got {math.prod(self.shape)}"

@@ -49,7 +49,7 @@ def spread(designs: Sequence[int] | Designs) -> Designs:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plan:
-    """How designs of a space are evaluated, wherever that is; the arguments are those of `explore`.
+    """Evaluation of the designs of a space, wherever that is; the arguments are those of `explore`.
 
     `probes` are designs spread over the space: a model that has no answer at any of them is at fault itself.
     """
@@ -78,7 +78,7 @@ class Plan:
         return replace(self, space=self.space.portable(constrained=constrained))
 
     def chunk(self, chunk: int | None, designs: int, executor: Executor | None) -> int:
-        """Return how many designs go into a task, by what the user says."""
+        """Return the number of designs of a task, as the user says."""
         if chunk is not None:
             return chunk
         if self.vectorized is False:
@@ -116,7 +116,7 @@ class Plan:
         return self._known(part[~np.isin(part, list(errors))], columns, errors)
 
     def of_arrays(self, part: Designs, answer: Callable[[], Columns]) -> Found:
-        """Return what is found by a call for designs that agree in all that is no array.
+        """Evaluate in one call designs that agree in all that is no array.
 
         If it raises, halves of them are tried, down to single designs.
         """
@@ -160,7 +160,7 @@ class Plan:
         return stack(blocks, part[~np.isin(part, list(errors))], self.space), errors
 
     def _known(self, part: Designs, columns: Columns, errors: dict[int, str]) -> Found:
-        """Return what is found without the rows that are no numbers."""
+        """Leave out the rows that are no numbers."""
         if not part.size:
             return Found(part, {}, errors)
         self.check(columns)
@@ -225,7 +225,7 @@ class Plan:
 
 
 def joined_found(parts: Sequence[Found], plan: Plan) -> Found:
-    """Return what was found of disjoint sets of designs."""
+    """Join the tables of disjoint sets of designs."""
     some = [part for part in parts if part.designs.size]
     designs = np.concatenate([np.zeros(0, dtype=np.int64), *(part.designs for part in some)])
     errors = {design: text for part in parts for design, text in part.errors.items()}
@@ -250,7 +250,7 @@ class Runner:
         return found.columns, new
 
     def found(self, designs: Designs, work: Callable[[Plan, Task], Found] = Plan.found) -> tuple[Found, int]:
-        """Return what is found of designs, in their order, and how many were new."""
+        """Return the table of designs, in their order, and the number of new ones."""
         plan, blocks = self.plan, [] if self.store is None else self.store.restore(designs)
         known = [
             part for block in blocks for part in (block.designs, np.array(list(block.errors), dtype=np.int64))

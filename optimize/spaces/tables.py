@@ -63,7 +63,7 @@ def save_table(columns: Columns, path: str | os.PathLike[str]) -> Path:
 
 
 def needs_parquet(path: Path) -> tuple[Any, Any]:
-    """Return what of pyarrow writes a file; say what is missing without it."""
+    """Return the module of pyarrow that writes a file; say what is missing without it."""
     try:
         from pyarrow import parquet, table
     except ModuleNotFoundError as error:

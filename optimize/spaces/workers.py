@@ -20,7 +20,7 @@ Results = Generator[tuple[Any, Any], None, None]
 
 @dataclass(frozen=True)
 class _Filed:
-    """What tasks share, in a file that each process of a pool reads once."""
+    """Data that tasks share, in a file that each process of a pool reads once."""
 
     path: str
 
@@ -50,7 +50,7 @@ def _shared(owner: Any, executor: Executor) -> Iterator[Any]:
 
 
 def workers_of(executor: Executor) -> int:
-    """Return how many tasks an executor runs at a time; two if it does not say."""
+    """Return the number of tasks an executor runs at a time; two if it does not say."""
     client = getattr(executor, "_client", None)
     number = getattr(executor, "_max_workers", 2) if client is None else sum(client.ncores().values())
     return max(int(number), 1)

@@ -15,7 +15,7 @@ NONE: Mapping[str, str] = {}
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Figures:
-    """What an answer says."""
+    """Numbers of an answer."""
 
     model: str  # what found it
     # metrics, latency_parts, intensity: as in `Answer`; ``intensity`` is that of traffic.
@@ -29,7 +29,7 @@ class Figures:
 
 @dataclass(frozen=True, kw_only=True)
 class FlowFigures:
-    """What becomes of the jobs of a flow."""
+    """Numbers of the jobs of a flow."""
 
     latency: Moments  # of a job that ends [ns]
     throughput: float  # jobs that end [1/ns]

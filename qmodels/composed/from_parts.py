@@ -50,7 +50,7 @@ def parts_figures(state: State) -> Figures:
 
 
 def flow_figures(state: State, flow: Flow, program: ProgramLatency, pools: Mapping[str, Pool]) -> FlowFigures:
-    """Return what becomes of the jobs of a flow."""
+    """Return the numbers of the jobs of a flow."""
     parts = dict(program.parts)
     latency, rate = program.latency, state.rates[flow.name]
     wait = state.extra.get(flow.name, 0.0)

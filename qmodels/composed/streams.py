@@ -1,4 +1,4 @@
-"""What parts are asked and what they answer: the streams of requests between programs and parts."""
+"""Streams of requests between programs and parts, and the responses to them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Added(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Response:
-    """What a part answers to one stream."""
+    """Response of a part to one stream."""
 
     # mean, variance: of the time of one request at the part; ``inf`` if it cannot keep up [ns, ns2].
     mean: float
@@ -101,7 +101,7 @@ class Response:
     late: Late = Late()
 
     def alone(self, idle: Response) -> Response:
-        """Return what a request meets that meets no other, from what it would at an idle part."""
+        """Return the response to a request that meets no other, from that of an idle part."""
         if isnan(self.alone_mean):
             return idle
         return replace(idle, mean=self.alone_mean, last_mean=self.alone_last)
@@ -109,7 +109,7 @@ class Response:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PartAnswer:
-    """What a part answers to all its streams."""
+    """Responses of a part to all its streams."""
 
     responses: tuple[Response, ...]  # In the order of the streams
     # Traffic intensity of each of its resources, which may exceed 1; "" is the part's fullest
@@ -143,7 +143,7 @@ class Bursts:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PacketAnswer:
-    """What the interconnect answers to packet streams."""
+    """Responses of the interconnect to packet streams."""
 
     # mean, variance: Of the latency of a packet, from its arrival at the source until its tail is out, by
     # stream. [ns, ns2]

@@ -1,4 +1,4 @@
-"""How variability passes through programs: from what starts a job to each request that it makes."""
+"""Variability along programs: from the arrival of a job to each request that it makes."""
 
 from __future__ import annotations
 
@@ -116,14 +116,14 @@ class Variability:
         return replace(stream, scv=scv, memory=max(stream.memory, each / (1 - load) ** 2))
 
     def _each(self, part: str, load: float) -> float:
-        """Return what a part takes for one issue of any stream. [ns]."""
+        """Return the time of a part for one issue of any stream. [ns]."""
         streams = [s for s in self.heard.asked.values() if s.step.part == part]
         rate = sum(s.rate for s in streams)
         return load / rate if rate > 0 else 0.0
 
 
 def passed_on(time: float) -> float:
-    r"""Return how much of the dispersion of its arrivals the departures of a queue have.
+    r"""Return the share of the dispersion of its arrivals that the departures of a queue have.
 
     ``time``: over which it is looked at, in units of the queue's memory.
 

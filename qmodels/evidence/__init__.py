@@ -1,1 +1,1 @@
-"""What is known of a model beside its answer: measured error, sources, fitted constants, words about it."""
+"""Evidence on a model beside its answer: measured error, sources, fitted constants, descriptions."""

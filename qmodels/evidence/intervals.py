@@ -76,7 +76,7 @@ class MeasuredError:
 
 @cache
 def measured() -> dict[str, Any]:
-    """Return what was measured, by kind: ranges and words drawn; by metric centre, scale, ends, values."""
+    """Return the measurements by kind: ranges and words drawn; by metric centre, scale, ends, values."""
     found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
     return found
 
@@ -92,7 +92,7 @@ def stem_of(metric: str) -> str:
 
 
 def offset_of(spec: Any, metric: str) -> float:
-    """Return what is added to a metric before the ratio."""
+    """Return the constant added to a metric before the ratio."""
     return OFFSET if metric_of(spec, metric).unit in ("1", "%") else 0.0
 
 
@@ -222,13 +222,13 @@ def interval(answer: Any, metric: str, level: float = 0.9) -> tuple[Any, Any]:
 
 
 class Evidence:
-    """What an answer asks of the systems that were drawn."""
+    """Query of an answer to the systems that were drawn."""
 
     interval = staticmethod(interval)
 
     @staticmethod
     def outside(answer: Answer) -> dict[str, Any]:
-        """Return what of a system lies outside all that was drawn, in words, and for which designs."""
+        """Return the features of a system outside all that was drawn, in words, and the designs."""
         name = kind_of(answer.spec).name
         if answer.details.get("kind") == "exact" or "exact" in answer.model:
             return {}

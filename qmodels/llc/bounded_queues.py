@@ -107,7 +107,7 @@ class Mixing:
         self._changes: list[FloatArray] = []
 
     def next(self, tried: FloatArray, result: FloatArray) -> FloatArray:
-        """Return what to try next, after what was tried gave a result."""
+        """Return the next value to try, from the result of the last."""
         self._tried = [*self._tried, tried][-MEMORY:]
         self._changes = [*self._changes, result - tried][-MEMORY:]
         if len(self._tried) == 1:

@@ -31,7 +31,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HitRatios:
-    """What the caches find."""
+    """Hit ratios of the caches."""
 
     # l1, l2, llc: shares of the requests at each level that find their line there.
     l1: float
@@ -105,7 +105,7 @@ class _Slices:
     alike: npt.ArrayLike = 1
 
     def hit_ratio(self, hit: FloatArray) -> float:
-        """Return what is found of all that is asked for, from the probability of each line."""
+        """Return the hit ratio of all requests, from the probability of each line."""
         asked = np.asarray(self.alike).reshape(-1, 1) * self.count * self.rate
         return float((asked * hit).sum() / asked.sum())
 
@@ -136,7 +136,7 @@ def _by_slice(values: FloatArray, slices: int) -> FloatArray:
 
 
 def llc_load(spec: LlcProcessor, hits: HitRatios) -> float:
-    """Return what the LLC would have to do if no request were refused, over what it can do; 0 without LLC."""
+    """Return the load of the LLC if no request were refused; 0 without LLC."""
     return spec.arrival_rate * hits.misses[1] / (spec.llc_rate * spec.llc_slices) if spec.llc_slices else 0.0
 
 

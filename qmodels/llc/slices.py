@@ -1,4 +1,4 @@
-"""How evenly an address hash spreads requests over slices."""
+"""Balance of the requests that an address hash spreads over slices."""
 
 from __future__ import annotations
 

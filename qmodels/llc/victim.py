@@ -100,7 +100,7 @@ def victim_level(
 
 
 def _busy_age(rate: FloatArray, load: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    r"""Return how fast a busy period's age falls off up to the dead time, what is left there, its decay.
+    r"""Return the decay of a busy period's age up to the dead time, what is left there, its decay then.
 
     The first two moments of the time between misses, :math:`e^\rho` and :math:`2 (1 - \rho e^{-\rho})
     e^{2\rho}`, and thus the mean age are exact.
@@ -183,7 +183,7 @@ def occupied_lines(
 
 
 def next_lines(usual: FloatArray, now: FloatArray, change: FloatArray | None) -> FloatArray:
-    """Return what `occupied_lines` tends to, from what went in, came out, and the change before (Aitken)."""
+    """Return the limit of `occupied_lines`, from what went in, came out, and the change before (Aitken)."""
     step = now - usual
     if change is None:
         return now

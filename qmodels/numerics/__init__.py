@@ -1,1 +1,1 @@
-"""What the formulas of laws, chains and stations compute with: roots, inversions, careful sums."""
+"""Numerics of the formulas of laws, chains and stations: roots, inversions, careful sums."""

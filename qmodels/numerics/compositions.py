@@ -1,4 +1,4 @@
-"""How jobs may be of several kinds: tuples of how many are of each."""
+"""Compositions of a number of jobs: tuples of the number of each kind."""
 
 from __future__ import annotations
 

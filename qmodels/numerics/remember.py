@@ -1,4 +1,4 @@
-"""What a function has returned, kept for its next calls within a size in bytes."""
+"""Memory of a function's results, within a size in bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Remembered:
         self.bytes, self._lock = 0, Lock()
 
     def __call__(self, *key: Any) -> Any:
-        """Return what the function returns, from memory if it is there."""
+        """Return the function's result, from memory if it is there."""
         with self._lock:
             if key in self.kept:
                 self.kept.move_to_end(key)

@@ -45,7 +45,7 @@ class Secant:
     found: FloatArray | None = None
 
     def after(self, asked: FloatArray, found: FloatArray) -> FloatArray:
-        """Return what to ask for next."""
+        """Return the next point to evaluate."""
         before, self.asked, self.found = (self.asked, self.found), asked, found
         if before[0] is None or before[1] is None or np.any(found <= 0) or np.any(asked <= 0):
             return found

@@ -126,7 +126,7 @@ def _neighbours(
 
 
 def _along(wait: FloatArray, near: FloatArray) -> FloatArray:
-    """Return what bursts add at each resource of a path, from what they add at each alone."""
+    """Return the waits that bursts add at each resource of a path, from those at each alone."""
     passed = [wait[0]]
     for alone, beside in zip(wait[1:], near[1:], strict=True):
         passed.append(np.maximum(passed[-1] + np.minimum(beside, NEIGHBOURS * alone), alone))

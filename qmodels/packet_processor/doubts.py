@@ -1,4 +1,4 @@
-"""What the model of a packet processor leaves out of a design."""
+"""Effects that the model of a packet processor leaves out of a design."""
 
 from __future__ import annotations
 

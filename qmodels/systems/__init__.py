@@ -1,1 +1,1 @@
-"""What a system is: specs, topologies, address maps, laws and traces. Never a performance formula."""
+"""Structure of systems: specs, topologies, address maps, laws and traces. Never a performance formula."""

@@ -1,4 +1,4 @@
-"""What a visit to a shared resource takes when cores come back to it again and again."""
+"""Time of a visit to a shared resource to which cores come back again and again."""
 
 from __future__ import annotations
 

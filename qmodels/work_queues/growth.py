@@ -18,7 +18,7 @@ MOST_ROUNDS = 200_000
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rounds:
-    """What the fluid did."""
+    """Course of the fluid."""
 
     makespan: float  # until nothing is left [cycles]
     ends: FloatArray  # when each queue ran out of tasks for good [cycles]
@@ -63,7 +63,7 @@ class _Fluid:
             np.add.at(self.waiting[:, 0], (spec.queue_of, spec.homes), 1.0)
 
     def oldest(self, amount: FloatArray) -> FloatArray:
-        """Return what each queue gives first, by layer and cluster, of these amounts."""
+        """Return the amount that each queue gives first, by layer and cluster."""
         per_layer = self.waiting.sum(axis=2)
         before = np.cumsum(per_layer, axis=1) - per_layer
         taken = np.clip(amount[:, None] - before, 0.0, per_layer)
@@ -192,7 +192,7 @@ class _Fluid:
 
 
 def _ring_delay(fluid: _Fluid, served: FloatArray) -> float:
-    """Return how much longer the busiest queue of a ring works than the mean, both over the whole run.
+    """Return the extra work of the busiest queue of a ring over the mean, both over the whole run.
 
     The others' idle times are spread over the run, in which resources are less crowded for that.
     """

@@ -1,4 +1,4 @@
-"""How far the busiest of several queues departs from the mean."""
+"""Departure of the busiest of several queues from the mean."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def solve_work_queues(spec: WorkQueues) -> Answer:
 
 
 def _randomness(spec: WorkQueues, rounds: Rounds) -> float:
-    """Return how much later than the fluid the last of random tasks ends."""
+    """Return the delay of the last of random tasks behind the fluid."""
     costs = spec.costs
     mean = costs.block_cycles * spec.blocks + costs.task_cycles
     deviation = float(np.sqrt(np.mean(mean**2) * costs.compute_scv + np.var(mean)))

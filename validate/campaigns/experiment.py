@@ -1,4 +1,4 @@
-"""What all simulators share: an experiment is one spec with options, its replications are jobs."""
+"""Base of all simulators: an experiment is one spec with options, its replications are jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a campaign has come and how long it will take: on a terminal or in a notebook, not in a pipe."""
+"""Progress of a campaign: on a terminal or in a notebook, not in a pipe."""
 
 from __future__ import annotations
 

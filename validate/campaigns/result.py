@@ -1,4 +1,4 @@
-"""What a campaign found: results in the order of their specs, and one tidy table of all."""
+"""Results of a campaign in the order of their specs, and one tidy table of all."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Point:
         return further > 0
 
     def _further(self, result: Any) -> int:
-        """Return how many replications to add: none where the system does not keep up."""
+        """Return the number of replications to add: none where the system does not keep up."""
         wanted = [0]
         for name, target in self._precision.items() if getattr(result, "stable", True) is not False else ():
             if name not in result.metrics:

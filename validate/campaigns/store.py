@@ -77,7 +77,7 @@ def encode(value: Any) -> Any:
 
 
 def decode(record: Any, kind: Any) -> Any:
-    """Return what was encoded; `kind` is its class if it is a dataclass."""
+    """Decode a value; `kind` is its class if it is a dataclass."""
     if isinstance(record, list):
         return [decode(item, object) for item in record]
     if not isinstance(record, dict):

@@ -104,7 +104,7 @@ class Rotations(NamedTuple):
 
 
 def rotations(flows: Iterable[tuple[Any, float]], jobs: int, *, hold: float) -> Rotations | None:
-    """Return how often the longest recording of open flows is played; None if there is none.
+    """Return the rotations of the longest recording of open flows; None if there is none.
 
     The flows are given by their arrivals and rates [1/ns]. What is measured are the full rotations that come
     nearest to so many jobs, at least one. Before it come a quarter as many, at least one, in which a queue

@@ -123,7 +123,7 @@ class SystemExperiment(Experiment):
     def summarize(
         self, runs: Sequence[tuple[SystemJob, Run]], *, replications: int, seconds: float
     ) -> Answer:
-        """Return what the replications say together."""
+        """Combine the replications into one answer."""
         return summarize(
             self.spec,
             [run for _, run in runs],

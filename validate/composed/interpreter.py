@@ -1,4 +1,4 @@
-"""What each instruction of a program does, and the event that a strand has waited for."""
+"""Execution of each instruction of a program, and of the event that a task has waited for."""
 
 from __future__ import annotations
 

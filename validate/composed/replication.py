@@ -53,7 +53,7 @@ class SystemJob(Job):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """What is left of a replication; all but the series without the warm-up."""
+    """Result of a replication; all but the series without the warm-up."""
 
     duration: float  # measured time [ns]
     flows: FloatArray  # counts and sums of the jobs

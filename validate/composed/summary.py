@@ -1,4 +1,4 @@
-"""What the replications of a system say together: estimates, where the time goes, whether it keeps up."""
+"""Combination of a system's replications: estimates, where the time goes, whether it keeps up."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class _Replications:
 def summarize(
     spec: System, runs: Sequence[Run], *, seed: int, passages: int, confidence: float, seconds: float
 ) -> Answer:
-    """Return what the runs of a system say together; see `validate.composed.experiment`."""
+    """Combine the runs of a system; see `validate.composed.experiment`."""
     data = _Replications(spec, runs, confidence=confidence)
     growing = _growing(spec, runs)
     overloaded = tuple(name for name, keeps_up in growing.items() if keeps_up is False)

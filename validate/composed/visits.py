@@ -1,4 +1,4 @@
-"""What a strand does at a part: it chooses a copy, goes there, is served, and leaves."""
+"""Visit of a task to a part: it chooses a copy, goes there, is served, and leaves."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class LlcProcessorJob(Job):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """What is left of a replication: the totals named in `COUNTED`."""
+    """Result of a replication: the totals named in `COUNTED`."""
 
     totals: FloatArray
 

@@ -24,7 +24,7 @@ class ProgramJob(Job):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """What is left of a replication."""
+    """Result of a replication."""
 
     finish: FloatArray  # when each process ended [cycles]
     parts: FloatArray  # its time: computing, software, network, blocked [cycles]
@@ -88,7 +88,7 @@ class ProgramExperiment(Experiment):
         checks.count("longest", self.longest)
 
     def found(self, runs: list[Run]) -> dict[str, Any]:
-        """Return what the replications say together."""
+        """Combine the replications into one answer."""
         finish = np.stack([run.finish for run in runs], axis=1)
         parts = np.stack([run.parts for run in runs], axis=2)
         period = 1 / self.spec.clock_ghz

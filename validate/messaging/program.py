@@ -132,7 +132,7 @@ def _sent(program: MessageProgram) -> dict[tuple[str, int, int], list[int]]:
 
 
 def _responses(program: MessageProgram) -> FloatArray:
-    """Return how long the response of each service is under way, on a network of its own."""
+    """Return the time of the response of each service, on a network of its own."""
     table = service_table(program)
     pipeline = program.router.pipeline_cycles
     times = []

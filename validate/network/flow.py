@@ -1,4 +1,4 @@
-"""How jobs move through a network: they come in, end their service, are held, fork, and leave."""
+"""Movement of jobs through a network: they come in, end their service, are held, fork, and leave."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ intervals of M/M/c, D/M/1 and M/H2/1 at 0.9 and 0.95 cover 93 to 96 %, with 9 to
 
 
 def relaxations(spec: QueueingNetwork, passages: float) -> float | None:
-    r"""Return how many relaxation times of its queue a run lasts, or None where the laws do not say it.
+    r"""Return the length of a run in relaxation times of its queue, or None where the laws do not say it.
 
     Notes
     -----

@@ -37,7 +37,7 @@ class NetworkJob(Job):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """What is left of a replication; all but the series without the warm-up."""
+    """Result of a replication; all but the series without the warm-up."""
 
     duration: float  # measured time
     visits: FloatArray  # counts and sums per node and class

@@ -97,7 +97,7 @@ class NetworkExperiment(Experiment):
     def summarize(
         self, runs: Sequence[tuple[NetworkJob, Run]], *, replications: int, seconds: float
     ) -> Answer:
-        """Return what the replications say together."""
+        """Combine the replications into one answer."""
         return summarize(
             self.spec,
             [run for _, run in runs],

@@ -1,4 +1,4 @@
-"""What happens at a station: jobs join, start, are interrupted, share the servers, leave."""
+"""Events at a station: jobs join, start, are interrupted, share the servers, leave."""
 
 from __future__ import annotations
 

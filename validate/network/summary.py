@@ -1,4 +1,4 @@
-"""What the replications of a queueing network say together: estimates, stability, length."""
+"""Combination of a queueing network's replications: estimates, stability, length."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def summarize(
     antithetic: bool,
     seconds: float,
 ) -> Answer:
-    """Return what the runs of a network say together; see `validate.network.run`."""
+    """Combine the runs of a network; see `validate.network.run`."""
     data = _Replications(runs, antithetic=antithetic, confidence=confidence)
     growing = _growing(spec, runs)
     overloaded = tuple(name for name, keeps_up in growing.items() if keeps_up is False)
@@ -230,7 +230,7 @@ def _short(runs: Sequence[Run]) -> bool:
 
 
 def _doubts(spec: QueueingNetwork, runs: Sequence[Run], counted: Counted, passages: int) -> dict[str, str]:
-    """Return what speaks against intervals of mean times and numbers, by metric."""
+    """Return the doubts about intervals of mean times and numbers, by metric."""
     found: dict[str, str] = {}
     passing = ""
     times_of = [spec.service_law(node, k) for node, k in spec.visited if node < len(spec.stations)]
@@ -282,7 +282,7 @@ def _averaged(
 
 
 def _expected_doubt(spec: QueueingNetwork, runs: Sequence[Run], node: int) -> str:
-    """Return what the laws of the service times at a station speak against.
+    """Return the metrics whose intervals the service times at a station make doubtful.
 
     Jobs wait for long services while all servers are in one. Of c servers with a load of a, the wait
     has as many moments as the least of c - [a] rests of services [1]_: its third, and with it the

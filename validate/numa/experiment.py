@@ -96,7 +96,7 @@ class NumaExperiment(Experiment):
 
 
 class _Seen:
-    """What the run of a system says of its machine. Times in ns."""
+    """Results of a machine from the run of its system. Times in ns."""
 
     def __init__(self, spec: NumaMachine, run: Run) -> None:
         self.spec, system, chip = spec, system_of(spec), spec.chip

@@ -1,4 +1,4 @@
-"""What a replication of a packet processor counts."""
+"""Counters of a replication of a packet processor."""
 
 (
     OFFERED_PACKETS,

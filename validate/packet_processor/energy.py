@@ -1,4 +1,4 @@
-"""What a simulated packet processor spends: the events that happened, and the parts that were on."""
+"""Energy of a simulated packet processor: the events that happened, and the parts that were on."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Job(experiment.Job):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """What is left of a replication."""
+    """Result of a replication."""
 
     # packets, measured: packets simulated, and carried packets that left in the measured stretch.
     packets: int
@@ -94,7 +94,7 @@ def run_replication(job: Job) -> Run:
 
 
 def replayed(spec: PacketProcessor, packets: int) -> Rotations | None:
-    """Return how often an open replication of so many packets plays a recorded trace, if there is one."""
+    """Return the rotations of a recorded trace, if there is one, in an open replication of n packets."""
     w = spec.workload
     return rotations([(w.arrivals, float(w.packet_rate))], packets, hold=float(w.hold_ns))
 
@@ -122,7 +122,7 @@ def _snapshot(spec: PacketProcessor, machine: Machine) -> dict[str, Any]:
 
 
 def _memory(machine: Machine) -> FloatArray:
-    """Return what came to banks, and was in conflict, by kind; accesses that were begun, and row hits."""
+    """Return the accesses to banks and their conflicts by kind; accesses that were begun, and row hits."""
     core, kernels = machine.core, machine.kernels
     begun = core.memories[["accesses", "hits"]][0].tolist()
     if core.state["controlled"][0] and kernels is not None:

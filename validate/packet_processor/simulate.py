@@ -102,7 +102,7 @@ class PacketExperiment(Experiment):
         return opened + both if self.saturation and start == 0 else opened
 
     def summarize(self, runs: Sequence[tuple[Job, Run]], *, replications: int, seconds: float) -> Answer:
-        """Return what open and closed replications say."""
+        """Combine open and closed replications."""
         opened = [run for job, run in runs if not job.window]
         closed = [run for job, run in runs if job.window]
         return _summarise(self, opened, closed, seconds)

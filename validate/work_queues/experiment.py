@@ -32,7 +32,7 @@ from validate.work_queues.kernel import (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """What is left of a replication."""
+    """Result of a replication."""
 
     counts: FloatArray  # see `validate.work_queues.kernel`
     memory_busy: FloatArray  # time that each memory controller is busy [cycles]
@@ -149,7 +149,7 @@ class WorkQueuesExperiment(Experiment):
 
 
 def cluster_tasks(spec: WorkQueues, run: Run) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    """Return how many tasks the cores of each cluster ran."""
+    """Return the number of tasks that the cores of each cluster ran."""
     return np.bincount(run.runner // spec.machine.cores, minlength=spec.machine.clusters)
 
 

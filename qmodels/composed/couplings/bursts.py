@@ -45,7 +45,7 @@ class OnOffSource(NamedTuple):
 
 @dataclass(frozen=True)
 class Way:
-    """What jobs of a flow have met on their way."""
+    """Waits for bursts that jobs of a flow have met on their way."""
 
     paid: float = 0.0  # what they have waited, mean [ns]
     late: Late = Late()  # of that, for bursts
@@ -173,7 +173,7 @@ class BurstWaits:
     def _more(
         self, flow: str, part: str, added: Mapping[str, Added], wait: float, way: Way, queue: Queue | None
     ) -> tuple[float, float]:
-        """Return what a visit waits for bursts beyond the wait for Poisson arrivals, and the tail's decay."""
+        """Return the wait of a visit for bursts beyond that for Poisson arrivals, and the tail's decay."""
         beside = [(name, each) for name, each in added.items() if name != flow and self._left is not None]
         others = sum(self._part_left(name, part, each) * each.others for name, each in beside)
         decay = min((each.decay for _, each in beside), default=inf)

@@ -1,4 +1,4 @@
-"""What each kind of part answers to its streams, by the part's own model; a file a kind."""
+"""Responses of each kind of part to its streams, by the part's own model; a file a kind."""
 
 from qmodels.composed.parts.caches import lookup_shares as lookup_shares
 from qmodels.composed.parts.dispatch import load_of as load_of

@@ -19,7 +19,7 @@ FULL = 1 - 1e-9
 
 
 def respond_banks(part: BankedChannels, streams: tuple[Stream, ...]) -> PartAnswer:
-    r"""Return what channels of two banks answer to streams.
+    r"""Respond to streams as channels of two banks.
 
     ``streams``: what comes to it. Taken to be Poisson; the requests of a batch are taken to be independent.
 

@@ -43,7 +43,7 @@ def two_moments(rate: float, mean: float, scv: float, servers: int, arrival_scv:
 
 
 def added_by_bursts(streams: Sequence[Stream], jobs: FloatArray, queue: Queue) -> dict[str, Added]:
-    """Return what the bursts of each flow add to the mean waits at a first come, first served queue.
+    """Return the waits that the bursts of each flow add at a first come, first served queue.
 
     ``jobs``: those of each stream at the queue, whose ``own`` does not count [1/ns].
 
@@ -80,7 +80,7 @@ def added_waits(
     square: FloatArray,
     closed: float = 0.0,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return what bursts add to the waits at servers, of themselves and of others, and the decay of the tail.
+    """Return the waits that bursts add at servers, of themselves and of others, and the decay of the tail.
 
     Parameters as of `qmodels.queues.general.mmpp_g1.mmpp_g1_waits`; nothing where there are no bursts. Of
     ``others`` the jobs of ``closed`` flows make no tail longer: while they wait, no more of them come.

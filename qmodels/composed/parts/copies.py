@@ -36,7 +36,7 @@ def copy_shares(nodes: Sequence[int], streams: Sequence[Stream]) -> FloatArray:
 
 
 def over_copies(nodes: Sequence[int], streams: tuple[Stream, ...], respond: Respond) -> PartAnswer:
-    """Return what a part with copies answers, from what one copy answers to what comes to it.
+    """Return the answer of a part with copies, from that of one copy to its share.
 
     Copies that are asked the same are asked once, those that nobody goes to not at all. Times are means over
     the copies, intensities the largest.

@@ -1,4 +1,4 @@
-"""What a part answers to its streams, by its kind."""
+"""Response of a part to its streams, by its kind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ALIKE = 1e-4
 
 
 def respond(part_name: str, system: System, streams: tuple[Stream, ...]) -> PartAnswer:
-    """Return what a part of a system answers to the streams of requests to it.
+    """Return the answer of a part of a system to the streams of requests to it.
 
     ``part_name``: a memory, free lists, a station or a part of another package; ``system``: the system: where
     the copies of the part are; ``streams``: all that is asked of it.

@@ -31,7 +31,7 @@ IN_ORDER = "accesses of several kinds in order are taken for batches of their me
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Offered:
-    """What the streams ask for, by kind."""
+    """Accesses that the streams ask for, by kind."""
 
     kinds: tuple[Kind, ...]  # all kinds of packets with the accesses of each [blocks/cycle]
     # Of each stream its kinds, each with the share of the issues.
@@ -41,7 +41,7 @@ class Offered:
 
 
 def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
-    """Return what a DRAM answers to streams of reads and writes; its own traffic does not count.
+    """Return the answer of a DRAM to streams of reads and writes; its own traffic does not count.
 
     ``streams``: accesses: a batch is that many consecutive blocks.
 

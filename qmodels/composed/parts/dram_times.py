@@ -107,7 +107,7 @@ def _refresh(mean: float, backlog: float, late: float, block: float) -> tuple[fl
 
 
 class Together(NamedTuple):
-    """How far channels, and the banks of a channel, are busy at the same time, with the same batches."""
+    """Overlap of the busy times of channels, and of the banks of a channel, with the same batches."""
 
     channels: float  # share of the other channels that the batch of an access uses as well
     banks: float  # accesses that are not the only one of their batch at their channel, but for one of each
@@ -149,7 +149,7 @@ def _split(wait: tuple[float, float], together: float) -> tuple[tuple[float, flo
 
 
 def batches_together(spec: DramSystem, kinds: Sequence[Kind]) -> Together:
-    """Return how far channels and banks are busy with the same batches."""
+    """Return the overlap of the busy times of channels and banks with the same batches."""
     total = sum(kind.rate for kind in kinds)
     others = max(spec.geometry.channels - 1, 1)
     channels = banks = 0.0

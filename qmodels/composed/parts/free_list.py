@@ -40,7 +40,7 @@ def operation_time(lists: FreeList, stream: Stream) -> tuple[float, float]:
 
 
 def pointer_memory(lists: FreeList, streams: tuple[Stream, ...]) -> PartAnswer:
-    """Return what allocations and returns of blocks wait at the pointer memory.
+    """Return the waits of allocations and returns of blocks at the pointer memory.
 
     ``streams``: allocations and returns; a batch is the blocks of one operation.
 

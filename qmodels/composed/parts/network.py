@@ -49,7 +49,7 @@ class Offered:
 
 
 def respond_network(noc: Noc, packets: PacketStreams) -> PacketAnswer:
-    """Return what the interconnect answers to packets between its nodes.
+    """Return the answer of the interconnect to packets between its nodes.
 
     ``packets``: all packets, of all sizes.
 
@@ -157,7 +157,7 @@ def _offered(noc: Noc, *ends: bytes) -> Offered:
 
 
 def _scaled(noc: Noc, offered: Offered, packets: PacketStreams) -> tuple[Turns, float, FloatArray]:
-    """Return what `_turns` says of packets in these proportions, and the factor of the rates in it."""
+    """Return the result of `_turns` for packets in these proportions, and the factor of the rates in it."""
     load = float(packets.rate.max())
     if not load > 0:
         turns, together = _turns(noc, offered, packets)
@@ -194,7 +194,7 @@ def _turns(noc: Noc, offered: Offered, packets: PacketStreams) -> tuple[Turns, F
 
 
 def _batches(turns: Turns, load: float, together: FloatArray) -> FloatArray:
-    """Return what packets of each flow wait at their source for those that come at the same time."""
+    """Return the wait of packets of each flow at their source for those that come at the same time."""
     table, rate = turns.table, load * turns.flow_rate
     count = np.bincount(table.source, rate, minlength=table.nodes)
     work = np.bincount(table.source, rate * turns.busy_cycles, minlength=table.nodes)
@@ -205,7 +205,7 @@ def _batches(turns: Turns, load: float, together: FloatArray) -> FloatArray:
 def _bursts(
     noc: Noc, offered: Offered, turns: Turns, load: float, packets: PacketStreams
 ) -> dict[str, tuple[FloatArray, FloatArray, FloatArray]]:
-    """Return what bursts of each flow add to the waits of packets, see `PacketAnswer.added`.
+    """Return the waits that bursts of each flow add to packets, see `PacketAnswer.added`.
 
     At each channel of the path what they add if they came there as they began. Delays in a row of servers
     add up to that of the slowest, so that the longest counts.

@@ -9,7 +9,7 @@ from qmodels.systems.composed.parts import Offered, ServingPart
 
 
 def serving_copy(part: ServingPart, streams: tuple[Stream, ...]) -> PartAnswer:
-    """Return what one copy of a part of another package answers.
+    """Return the answer of one copy of a part of another package.
 
     ``streams``: what comes to the copy. Jobs of a batch are taken to be independent of each other.
     """

@@ -30,7 +30,7 @@ EXTRAS = ("setup", "vacation", "rate_multiplier")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Flows:
-    """What comes to one station, by flow: streams of a flow have the same service."""
+    """Arrivals at one station, by flow: streams of a flow have the same service."""
 
     names: tuple[str, ...]  # the flows
     rate: FloatArray  # jobs of each [1/ns]
@@ -56,7 +56,7 @@ class Flows:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Visits:
-    """What jobs of each flow meet: mean wait, its variance, mean and variance of the response, losses."""
+    """Waits of each flow: mean, variance, mean and variance of the response, losses."""
 
     response: FloatArray
     variance: FloatArray
@@ -65,7 +65,7 @@ class Visits:
 
 
 def station_copy(station: Station, streams: tuple[Stream, ...], arrivals: Any = None) -> PartAnswer:
-    """Return what a station answers to what comes to it, bursts as if they were none.
+    """Return the response of a station to its arrivals, bursts as if they were none.
 
     ``streams``: what comes to it; the jobs of a batch arrive at the same time; ``arrivals``: the law of the
     times between arrivals, where there is one stream and it is known.
@@ -194,7 +194,7 @@ def _visits(station: Station, flows: Flows, load: float, arrivals: Any) -> Visit
 
 
 def _solved(station: Station, flows: Flows, arrivals: Any, doubt: str) -> Visits:
-    """Return what the models of queueing networks say of the station alone."""
+    """Solve the station alone by the models of queueing networks."""
     if station.when_full != "loss" and station.capacity < INF:
         raise ValueError(
             f"station {station.name!r}: when_full must be 'loss' for the model, got {station.when_full!r}; "
@@ -222,7 +222,7 @@ def _solved(station: Station, flows: Flows, arrivals: Any, doubt: str) -> Visits
 
 
 def _two_moments(station: Station, flows: Flows, load: float) -> Visits:
-    r"""Return what jobs meet that come neither as a Poisson stream nor one at a time.
+    r"""Return the waits of jobs that come neither as a Poisson stream nor one at a time.
 
     At one server a batch waits as one job, at several as in M^X/M/c and what bursts add. Jobs that share a
     server are those :math:`V / (\lambda E[R])` that its work V is of: a job that is found has

@@ -1,4 +1,4 @@
-"""What chains in continuous and in discrete time share: names, classes, long run, absorption."""
+"""Base of chains in continuous and in discrete time: names, classes, long run, absorption."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from qmodels.markov.words import described
 
 
 class Chain:
-    """What `CTMC` and `DTMC` share; ``_rates`` holds the off-diagonal entries, all > 0."""
+    """Base of `CTMC` and `DTMC`; ``_rates`` holds the off-diagonal entries, all > 0."""
 
     states: Sequence[Any]
     _rates: Any

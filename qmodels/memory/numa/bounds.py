@@ -31,7 +31,7 @@ class NumaBounds:
 
     @property
     def limit(self) -> str:
-        """What the largest of the lower bounds is due to."""
+        """Cause of the largest of the lower bounds."""
         return max(self.lower, key=lambda name: self.lower[name])
 
 

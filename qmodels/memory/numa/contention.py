@@ -64,7 +64,7 @@ def in_phase(machine: NumaMachine, cores: list[int]) -> list[list[tuple[int, int
 
 
 def turns(machine: NumaMachine, cores: list[int]) -> FloatArray:
-    """Return how often the commands of cores in phase turn their channel to another memory.
+    """Return the frequency with which the commands of cores in phase turn their channel to another memory.
 
     Returns probability, over the steps.
     """

@@ -18,7 +18,7 @@ _SLOWER = 50  # iterations after which the steps are half as long, as some machi
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Structure:
-    """What a machine's numbers are before any contention, as arrays over the working cores."""
+    """Numbers of a machine before any contention, as arrays over the working cores."""
 
     # own, load_count, scv: computing of a block [cycles], its loads from global memory, its squared
     # coefficient of variation.
@@ -189,7 +189,7 @@ def _stays_in_step(
 
 
 def _turning(parts: Structure, same: FloatArray, present: FloatArray, differs: FloatArray) -> FloatArray:
-    """Return how often each command of each core turns its channel to another memory."""
+    """Return the frequency with which each command of each core turns its channel to another memory."""
     if parts.pool:
         mix = present @ parts.share / present.sum()
         free = max(parts.pool - present.sum(), 0.0)

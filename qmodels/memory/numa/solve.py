@@ -112,7 +112,7 @@ def placement_speedup(machine: NumaMachine) -> float:
 
 
 def _edges(machine: NumaMachine, parts: Structure, state: State) -> FloatArray:
-    """Return what the first fetch and the last write add to the steps of each core. [cycles]."""
+    """Return the time that the first fetch and the last write add to the steps of each core. [cycles]."""
     if not machine.work.double_buffering:
         return np.zeros_like(state.step)
     if parts.sizes.size == 1:  # nothing is written: the last block is only computed

@@ -109,7 +109,7 @@ def _gamma(mean: FloatArray, square: FloatArray) -> tuple[FloatArray, FloatArray
 def _missing(
     s: FloatArray, mean: FloatArray, scale: FloatArray, shape: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return what the transform of a gamma law has less than 1, and by what -mean is above its derivative."""
+    """Return 1 less the transform of a gamma law, and the ratio of -mean to its derivative."""
     spread = np.where(scale > 0, np.maximum(s * scale, TINY - 1), 0.0)
     power = np.where(scale > 0, np.where(scale > 0, shape, 1.0) * np.log1p(spread), s * mean)
     return -np.expm1(-power), 1 + spread

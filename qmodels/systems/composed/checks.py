@@ -1,4 +1,4 @@
-"""What is wrong with the programs of a system, before anything runs: one line, naming flow and step."""
+"""Errors in the programs of a system, before anything runs: one line, naming flow and step."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _check_at_once(flow: Any, program: tuple[Any, ...], around: int, here: str) 
 
 
 def _check_held(system: Any, program: tuple[Any, ...], held: Counter[str], here: str) -> Counter[str]:
-    """Return what a job holds after a program: tokens, and whether it has blocks."""
+    """Return the tokens that a job holds after a program, and whether it has blocks."""
     for step in program:
         match step:
             case Acquire():

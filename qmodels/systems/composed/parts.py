@@ -1,4 +1,4 @@
-"""What a system may be composed of: the parts of qmodels, and those of others."""
+"""Parts of a system: those of qmodels, and of other packages."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Tokens:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Offered:
-    """What a part that serves jobs is asked: its visits by stream, one array element each.
+    """Visits to a part that serves jobs, by stream, one array element each.
 
     A stream is a step of a flow.
 
@@ -64,7 +64,7 @@ class Offered:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Served:
-    """What a part answers to what it is offered.
+    """Response of a part to its visits.
 
     Parameters
     ----------

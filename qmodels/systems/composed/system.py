@@ -191,7 +191,7 @@ class System:
 
     @property
     def places(self) -> int:
-        """How many nodes there are, those of the interconnect first."""
+        """Number of nodes, those of the interconnect first."""
         return self.nodes + (0 if self.network is None else int(self.network.topology.nodes))
 
     def flow(self, name: str) -> Flow:
@@ -199,7 +199,7 @@ class System:
         return {flow.name: flow for flow in self.flows}[name]
 
     def copies(self, name: str) -> int:
-        """Return how many copies of a part there are: one at each of its nodes, of those that have copies."""
+        """Return the number of copies of a part: one at each of its nodes, of those that have copies."""
         single = not isinstance(self.parts[name], Station | Tokens | ServingPart)
         return 1 if single else max(1, len(self.place.get(name, ())))
 

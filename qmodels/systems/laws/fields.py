@@ -1,4 +1,4 @@
-"""How the fields of a law are checked and kept: numbers and nested tuples of them."""
+"""Checks and storage of the fields of a law: numbers and nested tuples of them."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ MOST = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class DramGeometry(Declared, prefix="geometry."):
-    """What a DRAM system consists of."""
+    """Geometry of a DRAM system."""
 
     # channels, ranks, groups, banks: Channels, ranks of a channel, bank groups of a rank, banks of a group
     channels: int = count(1, maximum=MOST)
@@ -125,7 +125,7 @@ class Interleaved(Declared, prefix="address_map."):
         return Place(channel_of(block, self.step, g.channels), bank, row, column)
 
     def digits(self, geometry: DramGeometry) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return, of what changes first when banks are gone round, how many there are and their distance."""
+        """Return the size and stride of the fastest-changing address field of the banks."""
         size = {"group": geometry.groups, "bank": geometry.banks, "rank": geometry.ranks}
         distance = {"bank": 1, "group": geometry.banks, "rank": geometry.rank_banks}
         return tuple(size[level] for level in self.order), tuple(distance[level] for level in self.order)

@@ -111,7 +111,7 @@ class DramSystem(Declared):
 
     @property
     def peak_gbytes(self) -> float:
-        """What the data buses carry if they never idle, in GB/s."""
+        """Bandwidth of the data buses if they never idle, in GB/s."""
         return self.gbytes(self.geometry.channels / self.timing.burst)
 
     def gbytes(self, rate: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What is asked of a DRAM system: random, sequential, strided and recorded accesses, and packets."""
+"""Traffic of a DRAM system: random, sequential, strided and recorded accesses, and packets."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class _Core:
 
     @property
     def fixed(self) -> float:
-        """What a core does between two loads besides its random computing. [cycles]."""
+        """Time of a core between two loads besides its random computing. [cycles]."""
         work = self.machine.work
         random = work.compute_cycles if work.compute_scv else self.machine.own_cycles
         return float(self.machine.own_cycles - random) / (work.global_loads + 1)

@@ -142,7 +142,7 @@ def closed_flows(traffic: Transactions, nodes: int, sizes: tuple[int, int]) -> d
 def service(
     rules: Sequence[QosRule], source: Integers, target: Integers, priority: Integers
 ) -> dict[str, object]:
-    """Return what the rules of quality of service say; the first rule for a flow counts."""
+    """Return priority, weight and circuit of flows; the first rule of quality of service counts."""
     weight, circuit = np.ones(source.size), np.zeros(source.size, dtype=bool)
     ruled = np.zeros(source.size, dtype=bool)
     for rule in rules:

@@ -22,7 +22,7 @@ MOST_NODES = 4096
 
 
 def grid_nodes(shape: tuple[int, ...]) -> int:
-    """Return how many nodes a grid has, from those in each dimension."""
+    """Return the number of nodes of a grid, from those in each dimension."""
     for side in shape:
         checks.one_number("topology.shape", side)
         checks.count("topology.shape", side, maximum=MOST_NODES)

@@ -72,7 +72,7 @@ def topology_figure(topology: Any) -> Any:
 
 
 def _bend(topology: Any, u: int, v: int) -> float:
-    """Return how far a link is bent: those that close a circle of a torus pass beside the others."""
+    """Return the bend of a link: those that close a circle of a torus pass beside the others."""
     wraps = topology.kind == "torus" and np.abs(np.diff(_coordinates(topology, (u, v)), axis=1)).max() > 1
     return 0.25 if wraps else 0.0
 

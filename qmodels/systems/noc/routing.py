@@ -268,7 +268,7 @@ def next_hops(topology: Layout, up_down: bool) -> IntArray:
 
 
 def _distances(count: int, steps: Sequence[tuple[int, int]]) -> FloatArray:
-    """Return how many steps lead from each of so many states to each."""
+    """Return the number of steps from each state to each."""
     from scipy.sparse import coo_array, csgraph
 
     rows, columns = np.array(steps, dtype=np.int64).reshape(-1, 2).T

@@ -89,7 +89,7 @@ def padded_pitch(pitch: int, banks: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Allocation(Declared, prefix="allocation."):
-    """How free blocks are kept and chosen.
+    """Allocation of free blocks.
 
     With the policy "lists" ([1]_ sec. 5) packets of more than ``small_packet_segments`` segments
     take blocks from the FIFO list VMS1, blocks 0 to ``vms1_size`` - 1 on all banks: a head block

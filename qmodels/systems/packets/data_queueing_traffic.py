@@ -1,4 +1,4 @@
-"""What a data-queueing module is offered: packets, their queues, and how these are served."""
+"""Traffic of a data-queueing module: packets, their queues, and the service of these."""
 
 from __future__ import annotations
 

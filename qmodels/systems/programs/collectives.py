@@ -171,7 +171,7 @@ def _upwards(processes: int, root: int, shape: str) -> Iterator[tuple[int, int]]
 
 
 def _branch_sizes(processes: int, root: int, shape: str) -> list[int]:
-    """Return how many processes hang on each, itself included."""
+    """Return the number of processes below each, itself included."""
     sizes = [1] * processes
     if shape == "tree":
         for child, parent in _upwards(processes, root, shape):

@@ -19,7 +19,7 @@ from qmodels.systems.programs.messaging import MessageProgram
 
 
 class Service(NamedTuple):
-    """What a packet of a program is known by in the network."""
+    """Key of a program's packet in the network."""
 
     # source, target: processes.
     source: int

@@ -22,7 +22,7 @@ PROCESS_TIMES = ("finish_time", "computing_time", "software_time", "network_time
 
 @dataclass(frozen=True, kw_only=True)
 class MessageCosts(Declared, prefix="costs."):
-    """What the library adds to a message.
+    """Overhead of the library for a message.
 
     A process that sends spends ``send_cycles``, then copies header and payload word by word to the
     network interface; every ``packet_words`` words leave as one packet, a store to the buffer memory
@@ -58,7 +58,7 @@ class MessageCosts(Declared, prefix="costs."):
         return -(-self.header_bytes // self.word_bytes) + words
 
     def packets(self, words: int) -> tuple[int, int]:
-        """Return how many packets a message takes, and the words in the last one.
+        """Return the number of packets of a message, and the words in the last one.
 
         Examples
         --------

@@ -58,7 +58,7 @@ class Clusters(Declared, prefix="machine."):
 
 @dataclass(frozen=True, kw_only=True)
 class TaskCosts(Declared, prefix="costs."):
-    """What a task and a visit to a queue take on an idle machine."""
+    """Costs of a task and of a visit to a queue on an idle machine."""
 
     # block_cycles, task_cycles: Computing on each block, and on each task in addition. [cycles]
     block_cycles: float = nonnegative(100.0)

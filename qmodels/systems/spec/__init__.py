@@ -1,1 +1,1 @@
-"""What every spec shares: checks of nested parts, TOML, hashes, metrics, and the store of results."""
+"""Base of every spec: checks of nested parts, TOML, hashes, metrics, and the store of results."""

@@ -66,7 +66,7 @@ def _no_quantile(*_: Any, **__: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Answer(Result):
-    """What a model or a simulation says of one system; of a sweep every value has its shape.
+    """Answer of a model or a simulation to one system; of a sweep every value has its shape.
 
     Overload is an answer: times are ``inf``, ``stable`` is False. Where the runs of a simulation cannot tell,
     ``stable`` is None, times are those of the runs, and nothing is validated. Any field may be given as
@@ -260,7 +260,7 @@ class Answer(Result):
 
     @property
     def saved_as(self) -> str:
-        """What it is: an ``answer`` of a model or a ``simulation``."""
+        """Origin: an ``answer`` of a model or a ``simulation``."""
         return "simulation" if self.run else "answer"
 
     @property

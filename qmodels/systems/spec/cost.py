@@ -1,4 +1,4 @@
-"""How much work a call may start without being asked for more: before it starts.
+"""Limits on the work that a call may start, checked before it starts.
 
 The limits fit a machine of 8 GB and an evening: half its memory, some hours of simulated jobs on a core, a
 table of designs that is held in that memory, minutes of arithmetic, half a minute for the answer to a system.
@@ -25,7 +25,7 @@ LIMITS = {"jobs": 1e10, "bytes": 4e9, "designs": 1e7, "operations": 1e10, "secon
 
 
 def factor() -> float:
-    """Return how many times the limits the user allows."""
+    """Return the factor of the limits that the user allows."""
     text = os.environ.get(VARIABLE, "1")
     try:
         value = float(text)

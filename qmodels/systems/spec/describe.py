@@ -1,4 +1,4 @@
-"""What the fields of a kind of system are: from the words, annotations and checks of its classes."""
+"""Fields of a kind of system, from the words, annotations and checks of its classes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FieldRow:
 
 
 def describe(kind: str) -> list[FieldRow]:
-    """Return what every field of a kind of system is, from the outside to the inside.
+    """List the fields of a kind of system, from the outside to the inside.
 
     The fields of a class that stands in several places are given at the first.
 
@@ -203,7 +203,7 @@ def _each(units: list[str], count: int) -> list[str]:
 
 @of_a_class
 def documentation(cls: Any) -> dict[str, tuple[str, str]]:
-    """Return what a class says about each of its fields: the meaning and the unit.
+    """Return the meaning and the unit of each field of a class.
 
     From the parameters of its docstring, or comments behind fields or above them; several fields are named.
 

@@ -1,4 +1,4 @@
-"""What names a value in a store: a text that is the same in every process and on every machine."""
+"""Key of a value in a store: a text that is the same in every process and on every machine."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def kind_of(spec: Any) -> Kind:
 
 
 def metric_of(spec: Any, name: str) -> Metric:
-    """Return what a metric of a spec means, whatever place its name has in brackets.
+    """Return the declaration of a metric of a spec, whatever place its name has in brackets.
 
     Examples
     --------

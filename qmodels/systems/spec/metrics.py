@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Metric:
-    """What a name of a metric means wherever it appears."""
+    """Declaration of a metric: one meaning and unit wherever its name appears."""
 
     # "1" for a pure number. Times of hardware are in ns, of abstract stations in the ``time`` that their laws
     # are in
@@ -19,7 +19,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Detail:
-    """What a name of a detail means: values that an answer has beside its metrics."""
+    """Declaration of a detail: values that an answer has beside its metrics."""
 
     unit: str  # As of a metric; empty of what is no number
     meaning: str
@@ -46,7 +46,7 @@ class MetricNames:
 
 
 def metric(name: str) -> Metric:
-    """Return what a metric's name means, whatever place it has in brackets.
+    """Return the declaration of a metric, whatever place its name has in brackets.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What the annotation of each field of a spec says it holds, and the refusal of anything else."""
+"""Checks of nested specs against the annotations of their fields."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from qmodels.systems.spec.fields import numeric_names, of_a_class
 
 @dataclass(frozen=True)
 class Kinds:
-    """What a field holds that takes specs of several kinds, to which others may add theirs."""
+    """Field type for specs of several kinds, to which others may add theirs."""
 
     types: Callable[[], Mapping[str, type[Any]]]  # returns the classes by the words that files use for them
 
 
 @dataclass(frozen=True)
 class NamedOf:
-    """What a field holds that is a `Named`."""
+    """Field type for a `Named`."""
 
     value: Any  # what goes by each name
 
 
 @of_a_class
 def held(cls: type[Any]) -> Mapping[str, Any]:
-    """Return what every field of a spec holds once it is made.
+    """Return the type of every field of a spec.
 
     That is its annotation, or what its metadata says it ``holds`` where the constructor takes more.
     """

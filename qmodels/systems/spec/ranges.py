@@ -1,4 +1,4 @@
-"""What the numbers and words of a spec may be: declared with its fields, checked by one walker.
+"""Ranges of the numbers and words of a spec: declared with its fields, checked by one walker.
 
 >>> from dataclasses import dataclass
 >>> @dataclass(frozen=True, kw_only=True)

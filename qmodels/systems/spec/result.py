@@ -1,4 +1,4 @@
-"""What every answer and every simulation offers: metrics by name, tables, pictures and files."""
+"""Base of every answer and simulation: metrics by name, tables, pictures and files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Result:
     error : mapping of str to MeasuredError
         Of a model against simulation on systems like this, by metric, with its sign.
     notes : tuple of str
-        What a reader must know beside the numbers, a line each.
+        Notes for a reader beside the numbers, a line each.
     """
 
     if TYPE_CHECKING:  # as properties, so that subclasses may have fields or compute them
@@ -83,7 +83,7 @@ class Result:
 
     @property
     def saved_as(self) -> str:
-        """What it is in a file."""
+        """Kind of the result in a file."""
         return "answer"
 
     @property

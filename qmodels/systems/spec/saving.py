@@ -44,7 +44,7 @@ def write(result: Any, path: Path) -> Path:
 
 
 def read(path: Path, made: Callable[[Mapping[str, Any]], Any]) -> Any:
-    """Return what is made of a saved result."""
+    """Rebuild a saved result."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
@@ -86,7 +86,7 @@ def _plain(value: Any) -> Any:
 
 
 def numbers(value: Any) -> Any:
-    """Return what `write` made plain as numbers, words and arrays again.
+    """Restore numbers, words and arrays that `write` made plain.
 
     >>> numbers({"read_latency": [1.0, "inf"]})
     {'read_latency': array([ 1., inf])}

@@ -1,4 +1,4 @@
-"""What the parts of a queueing network must agree on; each check words its own error."""
+"""Checks of the parts of a queueing network; each words its own error."""
 
 from __future__ import annotations
 

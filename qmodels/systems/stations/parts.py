@@ -1,4 +1,4 @@
-"""What a queueing network is made of: stations, classes of jobs, and forks."""
+"""Parts of a queueing network: stations, classes of jobs, and forks."""
 
 from __future__ import annotations
 

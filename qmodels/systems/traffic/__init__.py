@@ -1,1 +1,1 @@
-"""What a system is offered: arrivals, sizes, popularity, recorded traces."""
+"""Traffic: arrivals, sizes, popularity, recorded traces."""

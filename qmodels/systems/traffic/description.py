@@ -146,7 +146,7 @@ class TraceDescription:
         )
 
     def rows(self) -> list[Row]:
-        """Return what is known, a line each: what, value, unit, and what that says."""
+        """Return the facts, a line each: name, value, unit, and meaning."""
         return _rows(self)
 
     def warnings(
@@ -158,7 +158,7 @@ class TraceDescription:
         times_ns: Mapping[str, float] | None = None,
         precision: float = PRECISION,
     ) -> list[str]:
-        """Return what of a trace will not fit, a sentence each.
+        """Return the features of a trace that will not fit, a sentence each.
 
         ``offered_gbps``: mean rate at which the trace is played, its own when left out; ``capacity_gbps``:
         what the design sustains [Gb/s]; ``store_bytes``: what its packet store holds; ``times_ns``: the slow

@@ -1,4 +1,4 @@
-"""How often each table entry is looked up."""
+"""Popularity of table entries."""
 
 from __future__ import annotations
 

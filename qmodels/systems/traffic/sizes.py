@@ -91,7 +91,7 @@ class SizeLaw:
         return float(np.dot(self.bytes, self.probability))
 
     def segments(self, segment_bytes: int) -> tuple[IntArray, FloatArray]:
-        """Return how many segments packets are cut into (ascending) and the probability of each count."""
+        """Return the numbers of segments of packets (ascending) and the probability of each."""
         counts, of_size = np.unique(segment_count(self.bytes, segment_bytes), return_inverse=True)
         return counts, np.bincount(of_size, weights=self.probability).astype(float)
 

@@ -161,7 +161,7 @@ class Trace:
 
     @cached_property
     def description(self) -> TraceDescription:
-        """What the trace is like, in numbers and words; see `qmodels.traffic.describe`."""
+        """Description of the trace, in numbers and words; see `qmodels.traffic.describe`."""
         from qmodels.systems.traffic.description import TraceDescription
 
         names = ("source", "packet_rate", "mean_gbps", "gap_scv")

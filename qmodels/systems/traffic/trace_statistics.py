@@ -33,7 +33,7 @@ GROWTH = 2.5
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TraceStatistics:
-    r"""What of a recorded stream its mean rate hides.
+    r"""Statistics of a recorded stream beyond its mean rate.
 
     With :math:`N(t)` packets and :math:`Y(t)` bytes that arrive in :math:`t`, and sizes :math:`V`,
     the indices of dispersion are

@@ -86,7 +86,7 @@ class Place:
         return replace(spec, **values)
 
     def made(self, value: Any, make: Callable[..., Any], word: str = "") -> Any:
-        """Return what a function gives for the parameters in a table; `word` is a key that is none."""
+        """Call a function with the parameters in a table; `word` is a key that is none."""
         signature = inspect.signature(make, eval_str=True).parameters
         parameters = {name: one for name, one in signature.items() if one.kind is not one.VAR_KEYWORD}
         own = (word,) if word else ()
@@ -96,7 +96,7 @@ class Place:
         )
 
     def named(self, value: Any, word: str, makers: Mapping[str, Callable[..., Any]]) -> Any:
-        """Return what the function that a word names gives; a table without the word as it is.
+        """Call the function that a word names; return a table without the word as it is.
 
         The value is the name, or a table with the name under the key ``word`` and its parameters.
         """

@@ -28,7 +28,7 @@ def to_table(spec: Any, key: str = "") -> dict[str, Any]:
 
 
 def to_plain(value: Any, hint: Any, key: str = "") -> Any:
-    """Return what a document has for a value that an annotation describes."""
+    """Write a value that an annotation describes."""
     if is_spec(value):
         written, word = document(value, key), word_of(value, hint)
         return {"kind": word} | written if isinstance(written, dict) and word else written
@@ -45,7 +45,7 @@ def to_plain(value: Any, hint: Any, key: str = "") -> Any:
 
 
 def document(spec: Any, key: str = "") -> Any:
-    """Return what a spec is written as: the table of its fields, or what its class says."""
+    """Write a spec: the table of its fields, or the form its class gives."""
     if hasattr(type(spec), "__to_toml__"):
         return spec.__to_toml__(lambda: to_table(spec, key), key)
     return to_table(spec, key)

@@ -25,7 +25,7 @@ _TCP, _UDP = 6, 17
 
 
 def flow_key(frame: bytes, link: int) -> bytes | None:
-    """Return what names a packet's flow: protocol, addresses and, of TCP and UDP, ports.
+    """Return the key of a packet's flow: protocol, addresses and, of TCP and UDP, ports.
 
     ``frame``: the packet as captured; where the head is cut off the key is shorter; ``link``: link type of
     the capture: Ethernet (1, with VLAN tags and MPLS labels skipped) or raw IP (12, 101). A packet that
@@ -119,7 +119,7 @@ def _blocks(file: io.BufferedReader, found: Captured) -> Iterator[Any]:
 
 
 def _damage() -> tuple[type[Exception], ...]:
-    """Return what python-pcapng raises about a damaged block, endless recursion among it."""
+    """Return the exceptions of python-pcapng for a damaged block, endless recursion among them."""
     from pcapng.exceptions import PcapngException
 
     ours = (LookupError, ArithmeticError, AttributeError, TypeError, ValueError, RecursionError)

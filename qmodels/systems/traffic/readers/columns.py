@@ -178,7 +178,7 @@ class _Lines:
 
 
 def _splitter(row: str) -> Callable[[str], list[str]]:
-    """Return what parts the columns of a text, by one of its lines."""
+    """Return the separator of the columns of a text, by one of its lines."""
     for separator in (",", ";", "\t"):
         if separator in row:
             return lambda line: next(csv.reader([line], delimiter=separator, skipinitialspace=True))
