@@ -24,7 +24,7 @@ from qmodels.systems.stations.queueing_network import single_station
 from validate import CampaignInterrupted, simulate
 from validate.campaigns.progress import TerminalProgress, announce
 from validate.campaigns.table_files import write_parquet
-from validate.network.records import visit_records
+from validate.network.replication import visit_records
 
 
 @pytest.fixture

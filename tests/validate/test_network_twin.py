@@ -16,8 +16,7 @@ from qmodels.systems.laws.times import Deterministic, Empirical, Erlang, Exponen
 from qmodels.systems.stations.parts import ForkJoin, JobClass, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station, tandem
 from validate import simulate
-from validate.network.records import OUTCOMES, visit_records
-from validate.network.replication import NetworkJob, run_replication
+from validate.network.replication import OUTCOMES, NetworkJob, run_replication, visit_records
 
 ROOT = Path(__file__).parents[2]
 _SPEC = importlib.util.spec_from_file_location("network_twin", Path(__file__).parent / "network_twin.py")

@@ -33,7 +33,7 @@ def write_parquet(path: str | os.PathLike[str], blocks: Block | Iterable[Block])
         The file; one that exists is replaced at the end.
     blocks : mapping, structured array, or iterable of them
         All with the same columns. Only one is in memory at a time, so that the records of the jobs of
-        a long run fit, see `validate.network.records.visit_records`.
+        a long run fit, see `validate.network.replication.visit_records`.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def write_parquet(path: str | os.PathLike[str], blocks: Block | Iterable[Block])
     >>> import tempfile
     >>> from qmodels.systems.laws.times import Deterministic, Exponential
     >>> from qmodels.systems.stations.queueing_network import single_station
-    >>> from validate.network.records import visit_records
+    >>> from validate.network.replication import visit_records
     >>> md1 = single_station(arrivals=Exponential(mean=2.0), service=Deterministic(mean=1.0))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_parquet(Path(folder) / "visits.parquet", visit_records(md1, passages=5000, rows=1000))

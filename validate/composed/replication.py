@@ -25,7 +25,15 @@ from validate.composed.network import link_names
 from validate.composed.state import ASKED, Core
 from validate.composed.world import Machine, answer, grown, new_machine
 from validate.dram.state import BURST, COUNT
-from validate.network.replication import BATCHES, MOST_JOBS_AT_ONCE, WARM_UP_BATCHES
+from validate.network.batches import (
+    BATCHES,
+    MOST_JOBS_AT_ONCE,
+    WARM_UP_BATCHES,
+    BatchRun,
+    job_counts,
+    run_batches,
+)
+from validate.network.replication import area, served
 from validate.network.state import POOL_FULL, STUCK, World
 from validate.network.world import ENDLESS
 from validate.noc.meter import seen as carried
@@ -41,7 +49,6 @@ FLOWS = (
 """Columns of `Run.flows`; bytes and segments are those of jobs that ended, ``number`` is a time integral."""
 PARTS = ("visits", "time_sum", "turns", "number")
 """Columns of `Run.parts`."""
-SUMS = ("flows", "flow_times", "parts", "lookups", "stages", "busy")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,30 +59,18 @@ class SystemJob(Job):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Run:
-    """Result of a replication; all but the series without the warm-up."""
+class Run(BatchRun):
+    """What is left of a replication; its histograms are of all visits, then of the latencies of each flow."""
 
-    duration: float  # measured time [ns]
     flows: FloatArray  # counts and sums of the jobs
     flow_times: FloatArray  # where the time of the jobs that ended went [ns]
     parts: FloatArray  # visits to each part, the sum of their times, and the time integral of their number
     lookups: FloatArray  # lookups, and those of lines that no level had
     stages: FloatArray  # stages of jobs that ended, and the sum of their times [ns]
     busy: FloatArray  # time integral of the share of each resource that is busy, see `resources` [ns]
-    # bins, counts: the bins of the histograms of latencies, flattened, that are not empty, and what they
-    # hold.
-    bins: IntArray
-    counts: IntArray
-    times: FloatArray  # length of each batch, warm-up included [ns]
-    numbers: FloatArray  # mean number of jobs of each flow in each of them
-    # latencies, ended: sum of the latencies of the jobs that ended in each of them, and their number.
-    latencies: FloatArray
-    ended: FloatArray
-    inside: int  # jobs that were in the system at the end
     waiting: IntArray  # visits to each part under way at the end
     # When every job waited for another and nothing else was to come; ``inf`` if that was never so [ns].
     stuck: float
-    events: int  # events, warm-up included
 
 
 def resources(spec: System) -> list[tuple[str, str]]:
@@ -105,44 +100,34 @@ def resources(spec: System) -> list[tuple[str, str]]:
 
 def run_replication(job: SystemJob) -> Run:
     """Run one replication and return its numbers."""
-    machine = new_machine(job.spec, seed=job.seed, replication=job.replication)
-    start, counted = seen(machine), machine.world.histograms.copy()
-    batches, stuck = [_progress(machine)], np.inf
-    for batch, goal in enumerate(_goals(job)):
+    stuck = np.inf
+
+    def further(machine: Machine, **goal: Any) -> Machine:
+        nonlocal stuck
         machine, reason = advance(machine, **goal)
         if reason == STUCK and machine.core.flows["number"].any():
             stuck = float(machine.world.state["now"][0])
-        batches.append(_progress(machine))
-        if batch == WARM_UP_BATCHES - 1:
-            start, counted = seen(machine), machine.world.histograms.copy()
-    end, world, core = seen(machine), machine.world, machine.core
-    times, latencies, ended, *numbers = np.diff(np.array(batches), axis=0).T
-    rest = (world.histograms - counted)[1:].ravel()
-    bins = np.flatnonzero(rest)
-    return Run(
-        duration=end["time"] - start["time"],
-        **{name: end[name] - start[name] for name in SUMS},
-        bins=bins,
-        counts=rest[bins],
-        times=times,
-        numbers=np.array(numbers).T / np.maximum(times, np.finfo(float).tiny)[:, None],
-        latencies=latencies,
-        ended=ended,
-        inside=int(core.flows["number"].sum()),
-        waiting=core.parts["number"].copy(),
-        stuck=stuck,
-        events=int(world.state["events"][0]),
+        return machine
+
+    machine, sums, series = run_batches(
+        new_machine(job.spec, seed=job.seed, replication=job.replication),
+        _goals(job),
+        advance=further,
+        world=lambda machine: machine.world,
+        seen=seen,
+        progress=_progress,
     )
+    return Run(waiting=machine.core.parts["number"].copy(), stuck=stuck, **sums, **series)
 
 
 def _goals(job: SystemJob) -> list[dict[str, Any]]:
     """Return where each batch ends: after so many jobs, or at a time."""
-    measured = BATCHES - WARM_UP_BATCHES
     if job.spec.ends:
         return [{}]
     replay = system_rotations(job.spec, job.passages)
     if replay is None:
-        return [{"ended": max(1, -(-job.passages * (k + 1) // measured))} for k in range(BATCHES)]
+        return job_counts(job.passages)
+    measured = BATCHES - WARM_UP_BATCHES
     warm_up = replay.warm_up * np.arange(1, WARM_UP_BATCHES + 1) / WARM_UP_BATCHES
     rest = replay.warm_up + replay.measured * np.arange(1, measured + 1) / measured
     return [{"until": time} for time in (replay.period * np.append(warm_up, rest)).tolist()]
@@ -165,11 +150,6 @@ def advance(machine: Machine, *, ended: int = 2**62, until: float = np.inf) -> t
                 "overloaded, simulate fewer passages"
             )
         machine = grown(machine, w.jobs.size)
-
-
-def area(table: Any, name: str, now: float) -> Any:
-    """Return the time integral of a number up to now, from a sum of -t and +t over its changes."""
-    return table[f"{name}_sum"] + now * table[name]
 
 
 def _progress(machine: Machine) -> FloatArray:
@@ -207,11 +187,7 @@ def seen(machine: Machine) -> dict[str, Any]:
 
 def _served(w: World, now: float) -> Any:
     """Return the time integral of the busy share of each copy of each station; 0 of a delay."""
-    t, nodes = w.tallies, w.nodes
-    # Stations of their own pace keep the integral itself.
-    own_pace = (nodes["shared"] >= 0)[:, None]
-    serving = np.where(own_pace, t["serving_sum"], area(t, "serving", now)).sum(axis=1)
-    return np.where(nodes["servers"] < ENDLESS, serving / nodes["servers"], 0.0)
+    return np.where(w.nodes["servers"] < ENDLESS, served(w, now).sum(axis=1) / w.nodes["servers"], 0.0)
 
 
 def _carried(machine: Machine) -> list[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,54 +18,26 @@ from qmodels.systems.traffic.arrivals import Recorded
 from validate.composed.instructions import program_of
 from validate.composed.replication import FLOWS, PARTS, Run, resources
 from validate.composed.state import COLUMN_NAMES
-from validate.engine.histogram import BINS
 from validate.estimates.statistics import (
     Estimate,
-    Histogram,
-    batch_means,
-    exactly,
     mean_interval,
     periodic_stability,
-    probability_interval,
     quantile_interval,
-    ratio_interval,
     stability,
-    warm_up,
     worst,
 )
 from validate.estimates.stopping import FEWEST_OBSERVATIONS
-from validate.network.replication import BATCHES, WARM_UP_BATCHES
+from validate.network.batches import WARM_UP_BATCHES, Replications
 
 
-class _Replications:
-    """The runs as arrays with one leading axis."""
+class _Replications(Replications):
+    """The estimates of the runs of a system."""
 
     def __init__(self, spec: System, runs: Sequence[Run], *, confidence: float) -> None:
-        self.spec, self.runs, self.confidence = spec, runs, confidence
-        self.time = np.array([r.duration for r in runs])
-        flows = np.array([r.flows for r in runs])
-        parts = np.array([r.parts for r in runs])
-        self.flows = dict(zip(FLOWS, np.moveaxis(flows, -1, 0), strict=True))
-        self.parts = dict(zip(PARTS, np.moveaxis(parts, -1, 0), strict=True))
-        self.flow_times = np.array([r.flow_times for r in runs])
-        self.busy = np.array([r.busy for r in runs])
-
-    def ratio(self, above: Any, below: Any) -> Estimate:
-        """Return the ratio of two sums; 0 where there is nothing to divide by."""
-        return ratio_interval(above, below, confidence=self.confidence)
-
-    def exactly(self, value: float) -> Estimate:
-        """Return a value without spread."""
-        return exactly(value, confidence=self.confidence)
-
-    def histograms(self, flows: Sequence[int]) -> list[Histogram]:
-        """Return the latencies of some flows, one histogram for each replication."""
-        found = []
-        for run in self.runs:
-            mine = np.isin(run.bins // BINS, flows)
-            counts = np.bincount(run.bins[mine] % BINS, weights=run.counts[mine], minlength=BINS)
-            found.append(Histogram(counts=counts.astype(np.int64)))
-        return found
+        super().__init__(runs, confidence=confidence)
+        self.spec = spec
+        self.flows, self.parts = self.columns("flows", FLOWS), self.columns("parts", PARTS)
+        self.flow_times = self.stacked("flow_times")
 
 
 def summarize(
@@ -96,7 +67,7 @@ def summarize(
         utilization=utilization | members,
         bottleneck=max(utilization, key=lambda name: utilization[name].best, default=""),
         stable=stable,
-        short=not (stuck or spec.ends) and _short(spec, runs),
+        short=not (stuck or spec.ends) and _short(spec, data),
         seed=seed,
         replications=len(runs),
         effort={"passages": passages, "events": sum(r.events for r in runs)},
@@ -134,15 +105,13 @@ def _metrics(spec: System, data: _Replications) -> dict[str, Estimate]:
             if name in spec.turning:
                 metrics[f"switch_ratio[{name}]"] = data.ratio(data.parts["turns"][:, number], visits)
     for number, (flow, name) in enumerate(program_of(spec).stages):
-        ended, sums = np.array([r.stages[number] for r in data.runs]).T
+        ended, sums = data.stacked("stages")[:, number].T
         place = name if len(spec.flows) == 1 else f"{flow}, {name}"
         metrics[f"stage_latency[{place}]"] = data.ratio(sums, ended)
     caches = [name for name, part in spec.parts.items() if isinstance(part, CacheSystem)]
     for number, name in enumerate(caches):
-        looked, missed = np.array([r.lookups[number] for r in data.runs]).T
-        metrics[f"hit_ratio[{name}]"] = probability_interval(
-            looked - missed, looked, confidence=data.confidence
-        )
+        looked, missed = data.stacked("lookups")[:, number].T
+        metrics[f"hit_ratio[{name}]"] = data.share(looked - missed, looked)
     return metrics
 
 
@@ -150,13 +119,13 @@ def _flow_metrics(flows: Sequence[Flow], data: _Replications, rows: list[int]) -
     counts = {name: column[:, rows].sum(axis=1) for name, column in data.flows.items()}
     found = {
         "latency": data.ratio(counts["latency_sum"], counts["ended"]),
-        "latency_p99": quantile_interval(data.histograms(rows), 0.99, confidence=data.confidence),
+        "latency_p99": quantile_interval(
+            data.histograms([1 + k for k in rows]), 0.99, confidence=data.confidence
+        ),
         "flow_throughput": data.ratio(counts["ended"], data.time),
     }
     if any(_may_lose(data.spec, flow) for flow in flows):
-        found["blocking_probability"] = probability_interval(
-            counts["lost"], counts["lost"] + counts["ended"], confidence=data.confidence
-        )
+        found["blocking_probability"] = data.share(counts["lost"], counts["lost"] + counts["ended"])
     return found
 
 
@@ -186,10 +155,9 @@ def _utilization(spec: System, data: _Replications) -> tuple[dict[str, Estimate]
     """Return the busy share of each part, that of its busiest resource, and that of every resource."""
     parts: dict[str, Estimate] = {}
     members: dict[str, Estimate] = {}
+    busy = data.stacked("busy")
     for k, (name, member) in enumerate(resources(spec)):
-        share = data.ratio(data.busy[:, k], data.time)
-        low, best, high = (min(max(value, 0.0), 1.0) for value in (share.low, share.best, share.high))
-        share = replace(share, low=low, best=best, high=high)
+        share = data.busy(busy[:, k], data.time)
         if name not in parts or share.best > parts[name].best:
             parts[name] = share
         if member:
@@ -211,7 +179,7 @@ def _waiting_for(spec: System, runs: Sequence[Run]) -> tuple[str, ...]:
 
 def _growing(spec: System, runs: Sequence[Run]) -> dict[str, bool | None]:
     """Return of the flows whose jobs may pile up whether these keep up."""
-    ended = np.array([r.ended[WARM_UP_BATCHES:].sum() for r in runs])
+    ended = np.array([r.departures[WARM_UP_BATCHES:].sum() for r in runs])
     growth = [_growth(r) / max(n, 1.0) for r, n in zip(runs, ended, strict=True)] if _replays(spec) else None
     return {
         flow.name: stability([r.numbers[WARM_UP_BATCHES:, k] for r in runs], left=ended)
@@ -239,19 +207,9 @@ def _growth(run: Run) -> FloatArray:
     return (np.array(late) @ [1.0, -1.0, -1.0, 1.0]) / max(part, np.finfo(float).tiny)
 
 
-def _short(spec: System, runs: Sequence[Run]) -> bool:
-    """Return whether in most runs the latencies had not settled or do not average out.
-
-    In the rotations of a recording they do neither, whose length is given.
-    """
+def _short(spec: System, data: _Replications) -> bool:
+    """Return whether the runs are too short: those of a recording, whose length is given, for few jobs."""
     if _replays(spec):
-        return any(r.ended[WARM_UP_BATCHES:].sum() < FEWEST_OBSERVATIONS for r in runs)
-    wrong = 0
-    for run in runs:
-        seen = run.ended > 0
-        if not seen[WARM_UP_BATCHES:].all():
-            return True
-        series = run.latencies[seen] / run.ended[seen]
-        batches = batch_means(run.latencies[WARM_UP_BATCHES:], run.ended[WARM_UP_BATCHES:], confidence=0.95)
-        wrong += warm_up(series, batch=1) > BATCHES // 2 - 1 or not batches.independent
-    return 2 * wrong > len(runs)
+        ended = [run.departures[WARM_UP_BATCHES:].sum() for run in data.runs]
+        return bool(min(ended) < FEWEST_OBSERVATIONS)
+    return data.unsettled()

@@ -21,15 +21,11 @@ from validate.composed.memories.in_order import controlled, memories, new_memori
 from validate.composed.network import new_network
 from validate.composed.state import LAYOUT, Core
 from validate.dram.addresses import new_books
-from validate.engine.events import ENTRY, new_calendar
-from validate.engine.histogram import BINS
 from validate.engine.pointers import table_of
-from validate.engine.sampling import law_table
 from validate.engine.streams import new_streams
 from validate.network.calendar import EARLY, put
-from validate.network.state import CLASS, JOB, NONE, QUEUE, RECORD, RULE, TALLY, TARGET, TRACE, World
-from validate.network.state import STATE as NETWORK_STATE
-from validate.network.world import FIRST_POOL, NOTES, Sources, fill_station, new_nodes, vary
+from validate.network.state import CLASS, NONE, World
+from validate.network.world import FIRST_POOL, Sources, empty_world, fill_stations, new_nodes, vary
 from validate.network.world import grown as grown_world
 
 
@@ -232,16 +228,11 @@ def _stations(spec: System, sources: Sources, parts: Any) -> tuple[Any, Any, Any
     ]
     nodes = new_nodes(len(copies))
     service = np.full((len(copies), len(spec.flows)), NONE, dtype=np.int64)
-    speeds: list[float] = []
-    shared = 0
-    for node, (name, copy, station) in enumerate(copies):
-        label = f"{name} {copy}"
-        fill_station(nodes[node], station, sources, shared=shared, speeds_at=len(speeds), name=label)
-        shared += nodes[node]["shared"] >= 0
-        speeds += station.rate_multiplier
+    speeds = fill_stations(nodes, [(f"{name} {copy}", station) for name, copy, station in copies], sources)
+    for row, (name, copy, station) in zip(service, copies, strict=True):
         for k, flow in enumerate(spec.flows):
-            service[node, k] = sources.law(f"service {label} {flow.name}", station.service_law(flow.name))
-    return nodes, service, np.array(speeds or [0.0])
+            row[k] = sources.law(f"service {name} {copy} {flow.name}", station.service_law(flow.name))
+    return nodes, service, speeds
 
 
 def _world(
@@ -260,42 +251,15 @@ def _world(
     nodes, service, speeds = stations
     nodes = np.concatenate([nodes, new_nodes(further)])
     service = np.concatenate([service, np.full((further, service.shape[1]), NONE, dtype=np.int64)])
-    flows = len(spec.flows)
-    classes = np.zeros(flows, dtype=CLASS)
+    classes = np.zeros(len(spec.flows), dtype=CLASS)
     classes["patience"] = NONE
-    queues = np.zeros((nodes.size, 1), dtype=QUEUE)
-    queues["head"] = queues["tail"] = queues["serving"] = NONE
-    table = law_table(sources.laws)
-    own = np.zeros(1, dtype=NETWORK_STATE)
-    own["free"], own["per_unit"] = NONE, 1.0
-    # All times at stations go to the first row; the others are of the flows' latencies.
-    histograms = np.zeros((1 + flows, BINS), dtype=np.int64)
-    return World(
-        heap=new_calendar(flows + nodes.size).heap,
-        places=np.zeros(flows + nodes.size, dtype=np.int64),
-        jobs=np.zeros(0, dtype=JOB),
+    # All times at stations go to the first histogram; the others are of the flows' latencies.
+    return empty_world(
+        sources.laws,
+        new_streams(seed=seed, replication=replication, sources=sources.names),
         nodes=nodes,
-        queues=queues,
-        tallies=np.zeros((nodes.size, flows), dtype=TALLY),
+        speeds=speeds,
         classes=classes,
         service=service,
-        levels=np.zeros((nodes.size, flows), dtype=np.int64),
-        rule_of=np.full((nodes.size, flows), NONE, dtype=np.int64),
-        rules=np.zeros(0, dtype=RULE),
-        targets=np.zeros(0, dtype=TARGET),
-        laws=table.rows,
-        numbers=table.numbers,
-        streams=new_streams(seed=seed, replication=replication, sources=sources.names),
-        shared=np.zeros((max(1, int((nodes["shared"] >= 0).sum())), 1), dtype=ENTRY),
-        shared_places=np.zeros(0, dtype=np.int64),
-        speeds=speeds,
-        branches=np.zeros((1, 1, 1), dtype=np.int64),
-        rows=np.zeros((nodes.size, flows), dtype=np.int64),
-        bins=histograms.reshape(-1),
-        notes=np.zeros(NOTES, dtype=np.int64),
-        state=own,
-        records=np.zeros(0, dtype=RECORD),
-        trace=np.zeros(0, dtype=TRACE),
-        table=None,
-        histograms=histograms,
+        histograms=1 + classes.size,
     )

@@ -11,7 +11,6 @@ from validate.network.service import (
     catch_up,
     depart,
     join,
-    note,
     record,
     rest,
     route,
@@ -21,11 +20,9 @@ from validate.network.service import (
     take,
 )
 from validate.network.state import (
-    ARRIVED,
     BLOCKED,
     COMPLETED,
     FORKED,
-    HELD,
     HOLD_AFTER,
     HOLD_BEFORE,
     LOST,
@@ -60,11 +57,9 @@ def go(w: World, j: int, target: int) -> None:
     if n["fork"] >= 0:
         _split(w, node, j)
     elif n["number"] + n["reserved"] < n["capacity"]:
-        note(w, ARRIVED, node, j)
         join(w, node, j)
     else:
         tally["losses"] += 1
-        note(w, LOST, node, j)
         job["node"], job["arrived"], job["started"] = node, w.state[0]["now"], np.nan
         record(w, j, LOST)
         end(w, j, LOST)
@@ -158,7 +153,6 @@ def _hold(w: World, j: int, there: int) -> None:
     else:
         w.jobs[d["blocked_tail"]]["next"] = j
     d["blocked_tail"] = j
-    note(w, HELD, job["node"], j)
 
 
 @inlined
@@ -217,7 +211,6 @@ def renege(w: World, j: int) -> None:
     job["waited"] += now - job["since"]
     w.tallies[node, k]["reneges"] += 1
     depart(w, node, k, j, RENEGED)
-    note(w, RENEGED, node, j)
     end(w, j, RENEGED)
     release(w, node)
 
@@ -256,7 +249,6 @@ def _split(w: World, node: int, j: int) -> None:
         task["parent"], task["branch"], task["step"] = j, branch, 0
         first = w.branches[fork, branch, 0]
         w.tallies[first, k]["arrivals"] += 1
-        note(w, ARRIVED, first, t)
         join(w, first, t)
 
 
@@ -273,7 +265,6 @@ def _end_task(w: World, t: int) -> None:
     if following >= 0:
         task["step"] = step
         w.tallies[following, task["job_class"]]["arrivals"] += 1
-        note(w, ARRIVED, following, t)
         join(w, following, t)
     else:
         free_job(w, t)

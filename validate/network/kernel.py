@@ -85,10 +85,9 @@ def loop(w: World, until: float, ended: int) -> int:
 
 @lean_part
 def _is_full(w: World) -> bool:
-    """Return whether the next event may find no room for its records or its lines of the trace."""
+    """Return whether the next event may find no room for its records."""
     s = w.state[0]
-    full = w.records.size > 0 and s["records"] + s["most_rows"] > w.records.size
-    return full or (w.trace.size > 0 and s["traced"] + s["most_rows"] > w.trace.size)
+    return w.records.size > 0 and s["records"] + s["most_rows"] > w.records.size
 
 
 @lean_part

@@ -17,6 +17,7 @@ from qmodels.systems.stations.routing import LEAVE
 from validate.engine.histogram import BINS
 from validate.engine.sampling import law_table
 from validate.engine.streams import new_streams
+from validate.network.batches import BATCHES, WARM_UP_BATCHES
 from validate.network.recursion_kernel import (
     CUSTOMERS,
     DELAYED,
@@ -28,7 +29,7 @@ from validate.network.recursion_kernel import (
     WAITED,
     serve_batches,
 )
-from validate.network.replication import BATCHES, PASSAGES, VISITS, WARM_UP_BATCHES, NetworkJob, Run
+from validate.network.replication import PASSAGES, VISITS, NetworkJob, Run
 from validate.network.world import time_unit
 
 MOST_SERVERS = 128

@@ -18,9 +18,7 @@ from validate.network.routes import (
 )
 from validate.network.state import (
     AWAY,
-    HELD,
     HOLD_BEFORE,
-    INTERRUPTED,
     LIFO,
     LIFO_PREEMPTIVE,
     NO,
@@ -30,25 +28,11 @@ from validate.network.state import (
     PRIORITY_PREEMPTIVE,
     SERVED,
     SHARING,
-    STARTED,
     STARTING,
-    SWITCHED,
     WAITING,
     YES,
     World,
 )
-
-
-@lean_part
-def note(w: World, event: int, node: int, j: int) -> None:
-    """Write a line of the event trace, if there is one."""
-    if w.varied and w.trace.size:
-        s = w.state[0]
-        line = w.trace[s["traced"]]
-        s["traced"] += 1
-        line["time"], line["event"], line["node"] = s["now"], event, node
-        line["job"] = w.jobs[j]["serial"] if j >= 0 else NONE
-        line["job_class"] = w.jobs[j]["job_class"] if j >= 0 else NONE
 
 
 @lean_part
@@ -131,7 +115,6 @@ def start(w: World, node: int, k: int, j: int) -> None:
         put(w.heap, w.places, w.classes.size + w.nodes.size + j, now + job["remaining"], EARLY)
         if w.varied and (n["discipline"] == PRIORITY_PREEMPTIVE or n["discipline"] == LIFO_PREEMPTIVE):
             push_serving(w, node, j)
-    note(w, STARTED, node, j)
 
 
 @inlined
@@ -232,7 +215,6 @@ def _interrupt(w: World, node: int, j: int) -> bool:
     n["busy"] -= 1
     w.jobs[victim]["since"] = w.state[0]["now"]
     wait(w, node, k, victim, YES)
-    note(w, INTERRUPTED, node, victim)
     return True
 
 
@@ -282,7 +264,6 @@ def _set_aside(w: World, node: int, j: int) -> bool:
         d["reserved"] += 1
         return True
     n["wants"], n["wants_since"] = place, job["since"]
-    note(w, HELD, node, j)
     return False
 
 
@@ -303,7 +284,6 @@ def switch(w: World, node: int, mode: int, law: int) -> None:
     w.nodes[node]["mode"] = mode
     event = w.classes.size + node
     put(w.heap, w.places, event, w.state[0]["now"] + draw(w.laws, w.numbers, w.streams, law), EARLY)
-    note(w, SWITCHED, node, NONE)
 
 
 @lean_part
@@ -324,7 +304,6 @@ def time_over(w: World, node: int) -> None:
     drop(w.heap, w.places, w.classes.size + node)
     was = n["mode"]
     n["mode"] = ON
-    note(w, SWITCHED, node, NONE)
     if n["shared"] >= 0:
         catch_up(w, node)
     if n["queued"] > 0:

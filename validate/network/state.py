@@ -37,8 +37,8 @@ FIFO, LIFO, LIFO_PREEMPTIVE, PRIORITY, PRIORITY_PREEMPTIVE, SHARING = _constants
 RANDOM, IN_TURN, SHORTEST, BY_STATE = _constants(4)
 # Why the kernel returned.
 REACHED, POOL_FULL, BUFFER_FULL, STUCK = _constants(4)
-# How a job left a node, and what else an event trace tells.
-COMPLETED, LOST, RENEGED, ARRIVED, STARTED, HELD, INTERRUPTED, SWITCHED = _constants(8)
+# How a job left a node.
+COMPLETED, LOST, RENEGED = _constants(3)
 
 JOB = np.dtype(
     [
@@ -158,7 +158,6 @@ STATE = np.dtype(
         ("most_new_jobs", "i8"),  # one event can need
         ("most_rows", "i8"),  # one event can write
         ("records", "i8"),
-        ("traced", "i8"),
         ("noted", "i8"),  # bins of times that are yet to be counted
         ("per_unit", "f8"),  # of the histograms
         ("responses_at", "i8"),  # their rows: waits, then responses, then whole passages
@@ -179,12 +178,6 @@ RECORD = np.dtype(
     align=True,
 )
 """A visit of a job to a node; ``started`` is NaN where no service began, ``task`` -1 for a whole job."""
-
-TRACE = np.dtype(
-    [("time", "f8"), ("event", "i4"), ("node", "i4"), ("job", "i8"), ("job_class", "i8")], align=True
-)
-"""A line of an event trace."""
-
 
 LAYOUT: Layout = {
     "heap": (ENTRY, 1),
@@ -211,7 +204,6 @@ LAYOUT: Layout = {
     "notes": ("i8", 1),
     "state": (STATE, 1),
     "records": (RECORD, 1),
-    "trace": (TRACE, 1),
 }
 """The arrays of a `World`, with their types and dimensions."""
 
@@ -243,7 +235,6 @@ class World(NamedTuple):
     notes: Any
     state: Any
     records: Any
-    trace: Any
     table: Any
     """Of the addresses of the others, see `validate.engine.pointers`."""
     histograms: Any

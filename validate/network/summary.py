@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.systems.laws.times import Replay
 from qmodels.systems.spec.answer import Answer
@@ -17,19 +17,16 @@ from qmodels.systems.stations.queueing_network import QueueingNetwork
 from validate.estimates.heavy_tails import decisive_share, expected_doubt, lopsidedness, seen_doubt
 from validate.estimates.statistics import (
     Estimate,
-    batch_means,
     exactly,
     memory_doubt,
-    probability_interval,
-    ratio_interval,
+    quantile_interval,
     stability,
-    warm_up,
     worst,
 )
+from validate.network.batches import WARM_UP_BATCHES, Replications
 from validate.network.idle_times import idle_time_estimates
-from validate.network.quantiles import Counted, time_quantile
 from validate.network.recursions import FEWEST_RELAXATIONS, relaxations
-from validate.network.replication import BATCHES, PASSAGES, VISITS, WARM_UP_BATCHES, Run
+from validate.network.replication import PASSAGES, VISITS, Run
 from validate.network.world import time_unit
 
 ENDLESS = (
@@ -44,41 +41,6 @@ ENDLESS = (
 RARE = "rare services decide: mean times and numbers are from the idle times and the laws' moments"
 
 
-class _Replications:
-    """The runs as arrays with one leading axis, pairs of mirrored ones added up."""
-
-    def __init__(self, runs: Sequence[Run], *, antithetic: bool, confidence: float) -> None:
-        self.confidence = confidence
-        pair = 2 if antithetic else 1
-        if len(runs) % pair:
-            raise ValueError(f"replications must be even where they are antithetic, got {len(runs)}")
-
-        def stacked(values: list[Any]) -> FloatArray:
-            array = np.array(values, dtype=float)
-            joined: FloatArray = array.reshape(-1, pair, *array.shape[1:]).sum(axis=1)
-            return joined
-
-        self.time = stacked([r.duration for r in runs])
-        self.visits = stacked([r.visits for r in runs])
-        self.blocked = stacked([r.blocked for r in runs])
-        self.passages = stacked([r.passages for r in runs])
-
-    def ratio(self, above: FloatArray, below: FloatArray) -> Estimate:
-        """Return the ratio of two sums; 0 where there is nothing to divide by."""
-        return ratio_interval(above, below, confidence=self.confidence)
-
-    def share(self, above: FloatArray, below: FloatArray, *, possible: bool = True) -> Estimate:
-        """Return a probability; exactly 0 of what cannot happen."""
-        if not possible:
-            return exactly(0.0, confidence=self.confidence)
-        return probability_interval(above, below, confidence=self.confidence)
-
-    def busy(self, above: FloatArray, below: FloatArray) -> Estimate:
-        """Return a busy fraction, which neither the areas' rounding nor the interval takes above 1."""
-        e = self.ratio(above, below)
-        return replace(e, low=min(e.low, 1.0), best=min(e.best, 1.0), high=min(e.high, 1.0))
-
-
 def summarize(
     spec: QueueingNetwork,
     runs: Sequence[Run],
@@ -89,8 +51,10 @@ def summarize(
     antithetic: bool,
     seconds: float,
 ) -> Answer:
-    """Combine the runs of a network; see `validate.network.run`."""
-    data = _Replications(runs, antithetic=antithetic, confidence=confidence)
+    """Return what the runs of a network say together; see `validate.network.run`."""
+    if antithetic and len(runs) % 2:
+        raise ValueError(f"replications must be even where they are antithetic, got {len(runs)}")
+    data = Replications(runs, confidence=confidence, together=2 if antithetic else 1)
     growing = _growing(spec, runs)
     overloaded = tuple(name for name, keeps_up in growing.items() if keeps_up is False)
     metrics: dict[str, Estimate] = {}
@@ -101,8 +65,8 @@ def summarize(
     for _, names, totals, weights in _averaged(spec, runs):
         longer = lopsidedness(totals, weights, confidence=confidence)
         metrics |= {name: metrics[name].stretched(longer) for name in names}
-    counted = _counted(spec, runs)
-    doubts = _doubts(spec, runs, counted, passages)
+    rows = _rows(spec)
+    doubts = _doubts(spec, data, rows, passages)
     known = idle_time_estimates(spec, runs, confidence=confidence) if doubts and not overloaded else {}
     for name, doubt in doubts.items():
         if np.isfinite(metrics[name].best):
@@ -129,8 +93,8 @@ def summarize(
             "most_jobs": max(r.most_jobs for r in runs),
             "from_idle_times": bool(known),
         },
-        quantile=partial(time_quantile, counted, overloaded, worst(growing.values()), confidence),
-        short=_short(runs),
+        quantile=partial(_quantile, data, rows, time_unit(spec), overloaded, worst(growing.values())),
+        short=data.unsettled(),
         seed=seed,
         replications=len(runs),
         effort={"passages": passages, "events": sum(r.events for r in runs)},
@@ -138,7 +102,7 @@ def summarize(
     )
 
 
-def _all(spec: QueueingNetwork, data: _Replications, overloaded: tuple[str, ...]) -> Any:
+def _all(spec: QueueingNetwork, data: Replications, overloaded: tuple[str, ...]) -> Any:
     """Yield place, metrics, and whether it is overloaded, of everything in the network."""
     classes = len(spec.classes)
     several = [(k, name) for k, name in enumerate(spec.class_names) if classes > 1]
@@ -160,9 +124,10 @@ def _place(spec: QueueingNetwork, node: str, job_class: str = "") -> str:
 
 
 def _visit_metrics(
-    spec: QueueingNetwork, data: _Replications, node: int, job_class: int | None
+    spec: QueueingNetwork, data: Replications, node: int, job_class: int | None
 ) -> dict[str, Estimate]:
-    table = data.visits[:, node] if job_class is None else data.visits[:, node, job_class, None]
+    visits = data.stacked("visits")
+    table = visits[:, node] if job_class is None else visits[:, node, job_class, None]
     v = dict(zip(VISITS, np.moveaxis(table.sum(axis=1), -1, 0), strict=True))
     time = data.time
     station = spec.stations[node] if node < len(spec.stations) else None
@@ -170,9 +135,7 @@ def _visit_metrics(
     patience = any(c.patience is not None for c in spec.classes)
     estimates = {
         "throughput": data.ratio(v["completions"], time),
-        "utilization": exactly(0.0, confidence=data.confidence)
-        if servers == INF
-        else data.busy(v["serving"], time * servers),
+        "utilization": data.exactly(0.0) if servers == INF else data.busy(v["serving"], time * servers),
         "mean_waiting_time": data.ratio(v["wait_sum"], v["departures"]),
         "mean_response_time": data.ratio(v["response_sum"], v["departures"]),
         "mean_number_in_queue": data.ratio(v["queued"], time),
@@ -182,13 +145,13 @@ def _visit_metrics(
         "abandonment_probability": data.share(v["reneges"], v["departures"], possible=patience),
     }
     if job_class is None and any(s.when_full == "after-service" for s in spec.stations):
-        estimates["blocked_servers"] = data.ratio(data.blocked[:, node], time)
+        estimates["blocked_servers"] = data.ratio(data.stacked("blocked")[:, node], time)
     return estimates
 
 
-def _passage_metrics(spec: QueueingNetwork, data: _Replications, classes: list[int]) -> dict[str, Estimate]:
+def _passage_metrics(spec: QueueingNetwork, data: Replications, classes: list[int]) -> dict[str, Estimate]:
     lossy = any(s.capacity < INF for s in spec.stations) or any(c.patience for c in spec.classes)
-    p = dict(zip(PASSAGES, np.moveaxis(data.passages[:, classes].sum(axis=1), -1, 0), strict=True))
+    p = dict(zip(PASSAGES, np.moveaxis(data.stacked("passages")[:, classes].sum(axis=1), -1, 0), strict=True))
     return {
         "system_throughput": data.ratio(p["completions"], data.time),
         "system_response_time": data.ratio(p["response_sum"], p["completions"]),
@@ -213,26 +176,12 @@ def _growing(spec: QueueingNetwork, runs: Sequence[Run]) -> dict[str, bool | Non
     }
 
 
-def _short(runs: Sequence[Run]) -> bool:
-    """Return whether in most runs the response times had not settled or do not average out."""
-    wrong = 0
-    for run in runs:
-        seen = run.departures > 0
-        if not seen[WARM_UP_BATCHES:].all():
-            return True
-        series = run.responses[seen] / run.departures[seen]
-        batches = batch_means(
-            run.responses[WARM_UP_BATCHES:], run.departures[WARM_UP_BATCHES:], confidence=0.95
-        )
-        late = warm_up(series, batch=1) > BATCHES // 2 - 1 or not batches.independent
-        wrong += late
-    return 2 * wrong > len(runs)
-
-
-def _doubts(spec: QueueingNetwork, runs: Sequence[Run], counted: Counted, passages: int) -> dict[str, str]:
-    """Return the doubts about intervals of mean times and numbers, by metric."""
+def _doubts(
+    spec: QueueingNetwork, data: Replications, rows: dict[str, tuple[int, ...]], passages: int
+) -> dict[str, str]:
+    """Return what speaks against intervals of mean times and numbers, by metric."""
     found: dict[str, str] = {}
-    passing = ""
+    passing, runs = "", cast(Sequence[Run], data.runs)
     times_of = [spec.service_law(node, k) for node, k in spec.visited if node < len(spec.stations)]
     times_of += [c.arrivals for c in spec.classes if c.arrivals is not None]
     look = any(decisive_share(law, 4.0) is None for law in times_of)
@@ -240,7 +189,7 @@ def _doubts(spec: QueueingNetwork, runs: Sequence[Run], counted: Counted, passag
         doubt = passing if node is None else _memory_doubt(spec, totals, weights, passages)
         if look and not doubt:
             where = "system response" if node is None else "response" + _place(spec, spec.nodes[node])
-            doubt = seen_doubt(counted.histograms(where), totals, weights)
+            doubt = seen_doubt(data.histograms(rows[where], unit=time_unit(spec)), totals, weights)
         if node is not None and node < len(spec.stations):
             doubt = _expected_doubt(spec, runs, node) or doubt
         passing = passing or doubt
@@ -320,7 +269,8 @@ def _rest_of_traces(spec: QueueingNetwork, runs: Sequence[Run]) -> str:
     return f"runs play {min(shares):.0%} of a recording, whose rest may be busier or calmer"
 
 
-def _counted(spec: QueueingNetwork, runs: Sequence[Run]) -> Counted:
+def _rows(spec: QueueingNetwork) -> dict[str, tuple[int, ...]]:
+    """Histograms to add up for ``waiting`` and ``response`` by place, ``system response`` by class."""
     pairs = sorted(spec.visited)
     several = len(spec.classes) > 1
     rows: dict[str, tuple[int, ...]] = {}
@@ -335,4 +285,27 @@ def _counted(spec: QueueingNetwork, runs: Sequence[Run]) -> Counted:
     rows["system response"] = tuple(passages)
     for row, name in zip(passages, spec.class_names, strict=True) if several else ():
         rows[f"system response[{name}]"] = (row,)
-    return Counted(unit=time_unit(spec), rows=rows, runs=tuple((r.bins, r.counts) for r in runs))
+    return rows
+
+
+def _quantile(
+    data: Replications,
+    rows: dict[str, tuple[int, ...]],
+    unit: float,
+    overloaded: tuple[str, ...],
+    stable: bool | None,
+    what: str,
+    probability: float,
+) -> Estimate:
+    """Return a quantile of a time, its interval the error of the histogram's bins included.
+
+    ``what``: ``"waiting"``, ``"response"`` or ``"system response"``, with a place in brackets as in the
+    metrics' names: ``"response[disk, read]"``; ``probability``: the quantile's order. ``inf`` where the place
+    is overloaded.
+    """
+    if what not in rows:
+        raise ValueError(f"what must be a time of the network, got {what!r}{checks.nearest(what, rows)}")
+    place = what.partition("[")[2].rstrip("]").split(", ")[0]
+    if stable is False and (place in overloaded or what.startswith("system") or not place):
+        return data.exactly(INF)
+    return quantile_interval(data.histograms(rows[what], unit=unit), probability, confidence=data.confidence)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,6 @@ from validate.network.state import (
     STATE,
     TALLY,
     TARGET,
-    TRACE,
     World,
 )
 
@@ -82,9 +82,8 @@ def new_world(
     replication: int,
     antithetic: bool = False,
     records: int = 0,
-    trace: int = 0,
 ) -> World:
-    """Return a network at time 0, with room for so many rows of records and of the event trace."""
+    """Return a network at time 0, with room for so many records."""
     sources = Sources()
     stations, nodes, classes = len(spec.stations), len(spec.nodes), len(spec.classes)
     service = np.full((nodes, classes), NONE, dtype=np.int64)
@@ -92,67 +91,95 @@ def new_world(
         if node < stations:
             name = f"service {spec.nodes[node]} {spec.class_names[k]}"
             service[node, k] = sources.law(name, spec.service_law(node, k))
-    speeds = np.array([v for s in spec.stations for v in s.rate_multiplier] or [0.0])
     levels, level_count = _levels(spec)
-    node_rows = _nodes(spec, sources, level_count)
+    node_rows, speeds = _nodes(spec, sources, level_count)
     class_rows = _classes(spec, sources)
     rules, targets, rule_of, entries = _rules(spec, sources)
     for k, rule in entries.items():
         class_rows[k]["entry"] = rule
-    table = law_table(sources.laws)
-    streams = new_streams(
-        seed=seed,
-        replication=replication,
-        sources=[*sources.names, *sources.rule_names],
-        antithetic=antithetic,
-    )
-    jobs = FIRST_POOL + 2 * int(spec.populations.sum())
-    branches = _branches(spec)
-    queues = np.zeros((nodes, level_count), dtype=QUEUE)
-    queues["head"] = queues["tail"] = queues["serving"] = NONE
-    state = np.zeros(1, dtype=STATE)
-    state["most_new_jobs"] = 1 + branches.shape[1] * bool(spec.forks)
-    state["most_rows"] = 8 + 4 * nodes + 4 * branches.shape[1]
-    pairs = len(spec.visited)
+    branches, pairs = _branches(spec), len(spec.visited)
     rows = np.full((nodes, classes), NONE, dtype=np.int64)
     for row, pair in enumerate(sorted(spec.visited)):
         rows[pair] = row
-    state["per_unit"] = 1 / time_unit(spec)
-    state["responses_at"], state["passages_at"] = pairs, 2 * pairs
-    histograms = np.zeros((2 * pairs + classes, BINS), dtype=np.int64)
-    world = World(
-        heap=new_calendar(classes + nodes).heap,
-        places=np.zeros(classes + nodes, dtype=np.int64),
-        jobs=np.zeros(0, dtype=JOB),
+    world = empty_world(
+        sources.laws,
+        new_streams(
+            seed=seed,
+            replication=replication,
+            sources=[*sources.names, *sources.rule_names],
+            antithetic=antithetic,
+        ),
         nodes=node_rows,
-        queues=queues,
-        tallies=np.zeros((nodes, classes), dtype=TALLY),
+        speeds=speeds,
         classes=class_rows,
         service=service,
+        histograms=2 * pairs + classes,
         levels=levels,
         rule_of=rule_of,
         rules=rules,
         targets=targets,
+        branches=branches,
+        rows=rows,
+        records=np.zeros(records, dtype=RECORD),
+        varied=bool(records or vary(node_rows) or class_rows["population"].any())
+        or any(c.batch or c.patience for c in spec.classes),
+    )
+    state = world.state
+    state["most_new_jobs"] = 1 + branches.shape[1] * bool(spec.forks)
+    state["most_rows"] = 8 + 4 * nodes + 4 * branches.shape[1]
+    state["per_unit"] = 1 / time_unit(spec)
+    state["responses_at"], state["passages_at"] = pairs, 2 * pairs
+    return grown(world, FIRST_POOL + 2 * int(spec.populations.sum()))
+
+
+def empty_world(
+    laws: list[Law],
+    streams: Any,
+    *,
+    nodes: Any,
+    speeds: Any,
+    classes: Any,
+    service: Any,
+    histograms: int,
+    **others: Any,
+) -> World:
+    """Return a world at time 0 without room for jobs; by default nothing in it but stations is used."""
+    shape, table = (nodes.size, classes.size), law_table(laws)
+    queues = np.zeros((nodes.size, nodes["levels"].max(initial=1)), dtype=QUEUE)
+    queues["head"] = queues["tail"] = queues["serving"] = NONE
+    state, bins = np.zeros(1, dtype=STATE), np.zeros((histograms, BINS), dtype=np.int64)
+    state["free"], state["per_unit"] = NONE, 1.0
+    rest = {
+        "levels": np.zeros(shape, dtype=np.int64),
+        "rule_of": np.full(shape, NONE, dtype=np.int64),
+        "rules": np.zeros(0, dtype=RULE),
+        "targets": np.zeros(0, dtype=TARGET),
+        "branches": np.zeros((1, 1, 1), dtype=np.int64),
+        "rows": np.zeros(shape, dtype=np.int64),
+        "records": np.zeros(0, dtype=RECORD),
+    }
+    return World(
+        heap=new_calendar(sum(shape)).heap,
+        places=np.zeros(sum(shape), dtype=np.int64),
+        jobs=np.zeros(0, dtype=JOB),
+        nodes=nodes,
+        queues=queues,
+        tallies=np.zeros(shape, dtype=TALLY),
+        classes=classes,
+        service=service,
         laws=table.rows,
         numbers=table.numbers,
         streams=streams,
-        shared=np.zeros((max(1, int((node_rows["shared"] >= 0).sum())), 1), dtype=ENTRY),
+        shared=np.zeros((max(1, int((nodes["shared"] >= 0).sum())), 1), dtype=ENTRY),
         shared_places=np.zeros(0, dtype=np.int64),
         speeds=speeds,
-        branches=branches,
-        rows=rows,
-        bins=histograms.reshape(-1),
+        bins=bins.reshape(-1),
         notes=np.zeros(NOTES, dtype=np.int64),
         state=state,
-        records=np.zeros(records, dtype=RECORD),
-        trace=np.zeros(trace, dtype=TRACE),
         table=None,
-        histograms=histograms,
-        varied=bool(records or trace or vary(node_rows) or class_rows["population"].any())
-        or any(c.batch or c.patience for c in spec.classes),
+        histograms=bins,
+        **rest | others,
     )
-    state["free"] = NONE
-    return grown(world, jobs)
 
 
 def grown(w: World, more: int) -> World:
@@ -180,21 +207,18 @@ def grown(w: World, more: int) -> World:
     return w._replace(table=table_of(w, LAYOUT))
 
 
-def _nodes(spec: QueueingNetwork, sources: Sources, level_count: int) -> Any:
+def _nodes(spec: QueueingNetwork, sources: Sources, level_count: int) -> tuple[Any, Any]:
+    """Return the places, and the speeds of stations."""
     rows = new_nodes(len(spec.nodes))
     rows["levels"] = level_count
-    shared = at = 0
-    for row, station in zip(rows, spec.stations, strict=False):
-        fill_station(row, station, sources, shared=shared, speeds_at=at)
-        shared += row["shared"] >= 0
-        at += len(station.rate_multiplier)
+    speeds = fill_stations(rows, [(station.name, station) for station in spec.stations], sources)
     for number in range(len(spec.forks)):
         rows[len(spec.stations) + number]["fork"] = number
     ahead = {s.name for s in spec.stations if s.when_full == "before-service" and s.capacity != INF}
     for (node, _), rule in spec.rules.items():
         if any(where in ahead and where != spec.nodes[node] for where, _ in rule.destinations):
             rows[node]["looks_ahead"] = 1
-    return rows
+    return rows, speeds
 
 
 def new_nodes(number: int) -> Any:
@@ -215,29 +239,28 @@ def vary(nodes: Any) -> bool:
     return not usual.all()
 
 
-def fill_station(
-    row: Any, station: Station, sources: Sources, *, shared: int, speeds_at: int, name: str = ""
-) -> None:
-    """Make a place a station.
-
-    ``shared`` is the number of the heap that it gets if its services depend on the number of jobs,
-    ``speeds_at`` where its speeds are, ``name`` that of its laws' streams.
-    """
-    sharing = station.discipline == "sharing"
-    row["servers"] = ENDLESS if station.delay else station.servers
-    row["slots"] = ENDLESS if sharing else row["servers"]
-    row["discipline"] = SHARING if sharing else DISCIPLINES.index(station.discipline)
-    if station.delay:
-        row["discipline"] = 0
-    if station.capacity != INF:
-        row["capacity"], row["when_full"] = station.capacity, WHEN_FULL.index(station.when_full)
-    if not station.delay and (sharing or station.rate_multiplier):
-        row["shared"] = shared
-    row["speeds_at"], row["speeds"] = speeds_at, len(station.rate_multiplier)
-    row["setup"] = sources.law(f"setup {name or station.name}", station.setup)
-    row["threshold"] = station.setup_threshold
-    row["vacation"] = sources.law(f"vacation {name or station.name}", station.vacation)
-    row["multiple"] = station.multiple_vacations
+def fill_stations(rows: Any, stations: Iterable[tuple[str, Station]], sources: Sources) -> Any:
+    """Make the first places stations, whose laws' streams have their names; return the speeds of all."""
+    shared, speeds = 0, list[float]()
+    for row, (name, station) in zip(rows, stations, strict=False):
+        sharing = station.discipline == "sharing"
+        row["servers"] = ENDLESS if station.delay else station.servers
+        row["slots"] = ENDLESS if sharing else row["servers"]
+        row["discipline"] = SHARING if sharing else DISCIPLINES.index(station.discipline)
+        if station.delay:
+            row["discipline"] = 0
+        if station.capacity != INF:
+            row["capacity"], row["when_full"] = station.capacity, WHEN_FULL.index(station.when_full)
+        if not station.delay and (sharing or station.rate_multiplier):
+            row["shared"] = shared
+            shared += 1
+        row["speeds_at"], row["speeds"] = len(speeds), len(station.rate_multiplier)
+        speeds += station.rate_multiplier
+        row["setup"] = sources.law(f"setup {name}", station.setup)
+        row["threshold"] = station.setup_threshold
+        row["vacation"] = sources.law(f"vacation {name}", station.vacation)
+        row["multiple"] = station.multiple_vacations
+    return np.array(speeds or [0.0])
 
 
 def _levels(spec: QueueingNetwork) -> tuple[Any, int]:
