@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 import qmodels as qm
 from qmodels.systems.packets.budget import Energy
 from validate import simulate
-from validate.packet_processor.energy import energy_per_packet
+from validate.packet_processor.counts import energy_per_packet
 from validate.packet_processor.run import Job, run_replication
 
 NOTHING = dict.fromkeys((item.name for item in fields(Energy)), 0.0)

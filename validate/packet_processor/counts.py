@@ -1,4 +1,18 @@
-"""Counters of a replication of a packet processor."""
+"""Counters, resources and energy of a packet processor, from a replication of its system."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from qmodels.checks import FloatArray
+from qmodels.systems.composed.system import System
+from qmodels.systems.memory.dram import Dram
+from qmodels.systems.packets.packet_processor import PacketProcessor
+from validate.composed.replication import resources
+from validate.dram.state import COUNT, LATENCY
 
 (
     OFFERED_PACKETS,
@@ -23,5 +37,107 @@
     BURSTS,
     SLICE_ACCESSES,
     FLIT_HOPS,
-) = range(22)
-COUNTS = 22
+    COUNTS,
+) = range(23)
+"""Counters of a replication, and how many there are."""
+
+POINTER_MEMORY = 0
+"""Number of the station that serves operations of the free list."""
+
+PARTS = ("pointers", "slice", "requests", "responses", "dram")
+"""Parts of the system in the order of the stations' numbers."""
+
+
+def station_names(spec: PacketProcessor) -> tuple[str, ...]:
+    """Return the names of all stations, in the order of their numbers."""
+    links = spec.noc.networks(int(spec.channels)).link_names
+    channels, banks = range(int(spec.channels)), range(_served_banks(spec))
+    return (
+        "pointer memory",
+        *(f"llc slice {k}" for k in range(int(spec.llc.slices))),
+        *(f"request {link}" for link in links),
+        *(f"response {link}" for link in links),
+        *(f"channel {c} bus" for c in channels),
+        *(f"channel {c} bank {b}" for c in channels for b in banks),
+    )
+
+
+@lru_cache(maxsize=4)
+def station_groups(spec: PacketProcessor) -> dict[str, slice]:
+    """Return the station numbers of each group."""
+    links = len(spec.noc.networks(int(spec.channels)).link_names)
+    channels = int(spec.channels)
+    sizes = {
+        "pointer memory": 1,
+        "llc slices": int(spec.llc.slices),
+        "request links": links,
+        "response links": links,
+        "dram buses": channels,
+        "dram banks": channels * _served_banks(spec),
+    }
+    ends = np.cumsum(list(sizes.values())).tolist()
+    return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
+
+
+def _served_banks(spec: PacketProcessor) -> int:
+    """Return the banks of a channel that are stations: those behind a controller are not."""
+    return int(spec.dram.banks) if isinstance(spec.dram, Dram) else 0
+
+
+def by_station(spec: PacketProcessor, system: System, busy: FloatArray) -> FloatArray:
+    """Return what a run of the system counted by resource, in the order of the stations' numbers."""
+    owners = np.array([name for name, _ in resources(system)])
+    found = [busy[owners == part] for part in PARTS]
+    unused = np.zeros(int(spec.llc.slices) if not found[1].size else 0)
+    return np.concatenate([found[0], found[1], unused, *found[2:]])
+
+
+def waits(spec: PacketProcessor, machine: Any) -> FloatArray:
+    """Return for each station up to now the sum of the waits at it, and how many they are; 0 of links.
+
+    The wait of an access to a channel behind a controller is its time there but for the column access and the
+    burst.
+    """
+    c, groups = machine.core, station_groups(spec)
+    found = np.zeros((2, groups["dram banks"].stop))
+    found[:, POINTER_MEMORY] = c.operations["waited"].sum(), c.operations["begun"].sum()
+    slices = machine.world.tallies[: c.state["stations"][0], 0]
+    first = groups["llc slices"].start
+    found[:, first : first + slices.size] = slices["wait_sum"], slices["departures"]
+    if isinstance(spec.dram, Dram):
+        for group, table in (("dram buses", c.channels), ("dram banks", c.rows)):
+            found[:, groups[group]] = table["waited"], table["served"]
+    else:
+        found[:, groups["dram buses"]] = _waits_at_controllers(spec.dram, machine.kernels.channels.sums)
+    return found
+
+
+def _waits_at_controllers(memory: Any, by_channel: Any) -> Any:
+    sums, t = by_channel[:, :, 0], memory.timing
+    number = sums[:, :, COUNT]
+    alone = number[:, 0] * (t.cl + t.burst) + number[:, 1] * (t.cwl + t.burst)
+    return (sums[:, :, LATENCY].sum(axis=1) - alone) / t.clock_ghz, number.sum(axis=1)
+
+
+def energy_per_packet(spec: PacketProcessor, run: Any) -> float:
+    """Return the energy of a carried packet [nJ] in a replication; ``inf`` if none was carried.
+
+    Every event is one that the kernel counted as it happened; the pointer memory makes an access in each
+    cycle in which it was busy.
+    """
+    carried = int(run.counts[LEFT_PACKETS])
+    if carried == 0:
+        return float("inf")
+    price, width = spec.energy, float(spec.noc.link_width)
+    spent = float(run.busy[POINTER_MEMORY] * spec.free_list.clock_ghz * price.pointer_nj)  # [nJ]
+    for event, nanojoules in (
+        (ACTIVATIONS, price.activation_nj),
+        (BURSTS, price.burst_nj),
+        (FLIT_HOPS, price.hop_pj_per_byte * width * 1e-3),
+        (SLICE_ACCESSES, price.lookup_nj),
+    ):
+        spent += int(run.counts[event]) * float(nanojoules)
+    on = float(price.router_mw + price.router_mw_per_byte * width) * spec.noc.topology.nodes  # [mW]
+    for part, milliwatts in ((spec.channels, price.channel_mw), (spec.llc.slices, price.slice_mw)):
+        on += int(part) * float(milliwatts)
+    return (spent + on * run.duration * 1e-3) / carried  # a mW for a ns is a pJ

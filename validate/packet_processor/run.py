@@ -19,7 +19,7 @@ from validate.composed.world import Machine, new_machine
 from validate.dram.state import COUNT, OPENED
 from validate.estimates.statistics import Histogram, warm_up
 from validate.packet_processor import counts as c
-from validate.packet_processor.resources import by_station, station_groups, waits
+from validate.packet_processor.counts import by_station, station_groups, waits
 
 SNAPSHOTS = 101
 LATE = 20

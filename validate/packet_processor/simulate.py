@@ -26,8 +26,7 @@ from validate.estimates.statistics import (
 )
 from validate.estimates.stopping import CONFIDENCE, OVERLOAD_GROWTH
 from validate.packet_processor import counts as c
-from validate.packet_processor.energy import energy_per_packet
-from validate.packet_processor.resources import station_groups, station_names
+from validate.packet_processor.counts import energy_per_packet, station_groups, station_names
 from validate.packet_processor.run import PARTS, Job, Run, replayed, run_replication
 
 LATENCIES = ("packet_latency", "packet_latency_p99", "lookup_latency", "write_latency", "read_latency")
