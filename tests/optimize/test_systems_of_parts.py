@@ -8,8 +8,8 @@ import pytest
 
 import qmodels as qm
 from optimize import Space, explore
-from qmodels.systems.composed.system import small_system
 from qmodels.systems.spec.fields import field_paths, replace_fields
+from qmodels.systems.starters import small_system
 
 SYSTEM = small_system()
 DRAMS = (qm.dram("DDR4-3200"), qm.dram("HBM3"), qm.dram("DDR4-3200", channels=2))

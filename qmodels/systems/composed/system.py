@@ -219,31 +219,3 @@ def _flows(value: Any) -> tuple[Flow, ...]:
 
 def _named(name: str, part: Any) -> Any:
     return replace(part, name=name) if isinstance(part, Station) else part
-
-
-def small_system() -> System:
-    """Return two engines on a mesh that read a table in DRAM, at most eight requests at a time."""
-    from qmodels.systems.laws.times import Exponential
-    from qmodels.systems.memory.dram_system import dram
-    from qmodels.systems.noc.topologies import mesh
-    from qmodels.systems.stations.parts import Station
-    from qmodels.systems.traffic.arrivals import Poisson
-
-    return System(
-        parts={
-            "mesh": Noc(topology=mesh(2, 2)),
-            "dram": dram("DDR4-3200"),
-            "engine": Station(service=Exponential(mean=10.0), servers=2),
-            "requests": Tokens(count=8),
-        },
-        place={"dram": [3]},
-        flows=[
-            Flow(
-                name="lookups",
-                arrivals=Poisson(),
-                rate=0.05,
-                at=[0, 1],
-                program="visit engine\nacquire requests\nread dram\nrelease requests",
-            )
-        ],
-    )

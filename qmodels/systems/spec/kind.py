@@ -151,38 +151,6 @@ def _spec(name: str) -> type[Any]:
 
 
 def _starter(name: str) -> Any:
-    """Return the defaults of a kind, or an example where some fields have none."""
-    match name:
-        case "queueing-network":
-            from qmodels.systems.laws.times import Exponential
-            from qmodels.systems.stations.parts import JobClass, Station
-            from qmodels.systems.stations.queueing_network import QueueingNetwork
-
-            return QueueingNetwork(
-                stations=[
-                    Station(name="cpu", service=Exponential(mean=0.5)),
-                    Station(name="disk", service=Exponential(mean=1.4), servers=2),
-                ],
-                classes=[JobClass(arrivals=Exponential(mean=1.0))],
-                routing={"cpu": "disk"},
-            )
-        case "noc":
-            return _spec(name)(injection_rate=0.02)
-        case "message-program":
-            from qmodels.systems.noc.topologies import mesh
-            from qmodels.systems.programs.collectives import gather
-            from qmodels.systems.programs.messaging import MessageProgram
-
-            return MessageProgram(topology=mesh(2, 2), processes=gather(processes=4, words=64))
-        case "dram":
-            from qmodels.systems.memory.dram_system import dram
-
-            return dram("DDR4-3200")
-        case "cache":
-            from qmodels.systems.cache.spec import CacheLevel, CacheSystem
-
-            own, shared = CacheLevel(lines=256), CacheLevel(lines=4096, slices=4)
-            return CacheSystem(cores=4, private=(own,), shared=shared)
-        case "system":
-            return resolve_name("qmodels.systems.composed.system:small_system")()
-    return _spec(name)()
+    """Return the example of a kind, or its defaults."""
+    made = resolve_name("qmodels.systems.starters:STARTERS").get(name, _spec(name))
+    return made()

@@ -11,7 +11,6 @@ from qmodels.systems.traffic.trace_statistics import WINDOWS, blocks_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
 FINE = 200
 """Steps of the rate over time."""
 
