@@ -1,9 +1,10 @@
 """Conclusions of papers: a margin computed from systems, where it turns, the verdict, and kept simulations.
 
 ``python -m cases.published.conclusions [CASE]`` simulates a conclusion at the paper's value, and on both
-sides of where the models turn, further and further from it until the intervals decide; where the models do
-not turn, at the ends of the range. What is kept is known by the systems it was simulated for: another
-reading of a paper makes it stale, and then it is not used. All papers take some minutes on one core.
+sides of where the models turn, further and further from it until the intervals decide, and in between until
+the turn is known to a tenth; where the models do not turn, at the ends of the range; and at the paper's value
+in every other reading of what the text leaves open. What is kept is known by the systems it was simulated
+for: another reading of a paper makes it stale, and then it is not used. All take some minutes on one core.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from cases.published.numbers import data_folder, write_rows
 from cases.published.paper import Paper, published_case
 from cases.tables import read_rows
 from qmodels import checks
+from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.spec.hashing import stable_text
 from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 
@@ -33,12 +35,18 @@ Number = tuple[float, float]
 """A number that was read and half of its interval."""
 Curve = tuple[tuple[float, float], ...]
 """Values of a parameter and margins there."""
+Turn = tuple[float, float, int]
+"""Values of a parameter between which margins change their sign, and how often."""
 
 CONFIRMED, CONTRADICTED, DEPENDS = "confirmed", "contradicted", "depends"
 SATURATION = "saturation_rate"
 """The one metric that is no metric of a simulation: it is found by bisection."""
 AWAY = (0.05, 0.1, 0.2, 0.4)
 """How far from a turn both sides are looked at, as a share of the range on that side."""
+NEAR = 0.1
+"""Relative distance within which a simulated turn confirms the models', and its width."""
+AROUND = 0.06
+"""Share of a turn's value on either side of it in which margins may change their sign again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +61,7 @@ class Parameter:
     whole: bool = False  # whether there is nothing between these values
     # Between which values the text leaves it open: a conclusion that turns there depends on a reading.
     open: tuple[float, float] | None = None
+    fine: int = 12  # at how many values around a turn further ones are looked for
 
     def __post_init__(self) -> None:
         if list(self.values) != sorted(set(self.values)) or len(self.values) < 2:
@@ -84,6 +93,8 @@ class Conclusion:
     # Returns what is read of which systems at a value of the parameter.
     readings: Callable[[float], Sequence[Reading]]
     of: Callable[..., float]  # returns the margin of the numbers that were read, in their order
+    # Other readings of what the text leaves open, by name: what becomes of a system.
+    others: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)  # of `validate.simulate`
 
     def solved(self, value: float) -> float:
@@ -138,7 +149,8 @@ def _stated(paper: Paper, name: str, one: Mapping[str, Any]) -> Conclusion:
 
     ``systems``: expressions by name, of a system or a list of them at a value ``x`` of the parameter, of
     each of which ``metric`` is read, or each of ``metrics``; ``of``: the margin, an expression over the
-    numbers by these names, and ``x``.
+    numbers by these names, and ``x``; ``others``: other readings by name, values of fields or an expression
+    of the changed ``spec``, or the name of such a table of the paper.
     """
     names = paper.names
     known = {key: value for key, value in one.items() if key in Conclusion.__dataclass_fields__}
@@ -163,9 +175,16 @@ def _stated(paper: Paper, name: str, one: Mapping[str, Any]) -> Conclusion:
             values[key] = left.pop(0) if count is None else [left.pop(0) for _ in range(count)]
         return evaluate(one["of"], {**names, **values, **({"x": left[0]} if left else {})})
 
+    def changing(change: Any) -> Callable[[Any], Any]:
+        if isinstance(change, str):
+            return lambda spec: evaluate(change, {**names, "spec": spec})
+        return lambda spec: replace_fields(spec, change)
+
+    others = one.get("others", {})
+    others = paper.data[others] if isinstance(others, str) else others
     options = one.get("options", paper.data.get("conclusion_options", {}))
-    return Conclusion(**{**known, "name": name, "parameter": parameter, "readings": readings, "of": of,
-    "options": options})  # fmt: skip
+    made = {"name": name, "parameter": parameter, "readings": readings, "of": of, "options": options}
+    return Conclusion(**{**known, **made, "others": {key: changing(value) for key, value in others.items()}})
 
 
 def _parameter(paper: Paper, one: str | Mapping[str, Any]) -> Parameter:
@@ -205,6 +224,7 @@ class Check:
     # margin, half_width: the margin and half of its interval of 95 %.
     margin: float
     half_width: float
+    reading: str = ""  # the name of another reading
 
     @property
     def holds(self) -> bool | None:
@@ -219,11 +239,18 @@ class Found:
     conclusion: Conclusion  # what was asked
     curve: Curve  # margins by the models over the parameter
     margin: float  # the one at the paper's value
-    # Between which values of the parameter the models turn, the nearest such place to the paper's value:
-    # twice the same for a parameter that is continuous; None if nowhere in the range.
-    flip: tuple[float, float] | None
+    # All places where the models turn, the nearest to the paper's value first: the values between which they
+    # do, and how many times; twice the same value for one turn of a parameter that is continuous.
+    turns: tuple[Turn, ...] = ()
     checks: tuple[Check, ...] = ()  # simulated margins of the very same systems
+    # Margins at the paper's value in other readings, by name: by the models, and simulated as far as kept.
+    others: Mapping[str, tuple[float, Check | None]] = field(default_factory=dict)
     stale: int = 0  # how many kept simulations are of other systems than those of today, and were left out
+
+    @property
+    def flip(self) -> tuple[float, float] | None:
+        """The nearest place where the models turn; None if nowhere in the range."""
+        return self.turns[0][:2] if self.turns else None
 
     @property
     def simulated(self) -> Check | None:
@@ -244,65 +271,114 @@ class Found:
 
     @property
     def verdict(self) -> str:
-        """The models and the simulation together.
+        """The models and the simulation together, over all readings.
 
-        "depends" where they differ, where the simulated interval has 0 in it, or where the conclusion turns
-        at a value that the text leaves open.
+        "depends" where they differ, where the simulated interval has 0 in it, where the conclusion turns at a
+        value that the text leaves open, or where another reading decides otherwise.
         """
         model = self.margin > 0
         simulated = model if self.simulated is None else self.simulated.holds
-        if simulated != model or self.turns_in_what_is_open:
+        otherwise = any(
+            (margin > 0) is not model and (one is None or one.holds is not model)
+            for margin, one in self.others.values()
+        )
+        if simulated != model or self.turns_in_what_is_open or otherwise:
             return DEPENDS
         return CONFIRMED if model else CONTRADICTED
 
     @property
     def simulated_flip(self) -> tuple[float, float] | None:
-        """The neighbouring simulated values between which the decision changes, nearest to the turn."""
-        decided = sorted((c.value, c.holds) for c in self.checks if c.holds is not None)
+        """Between which values of the parameter the simulation turns, nearest to the models' turn.
+
+        Neighbouring values that are decided otherwise; of a continuous parameter the ends of where the
+        intervals of the margins, interpolated between all simulated values, have 0 in them.
+        """
+        decided = [(c.value, c.holds) for c in self.checks if c.holds is not None]
         turns = [(a, b) for (a, here), (b, there) in pairwise(decided) if here is not there]
         near = self.flip[0] if self.flip else self.conclusion.parameter.value
-        return min(turns, key=lambda ends: abs(sum(ends) / 2 - near), default=None)
+        ends = min(turns, key=lambda ends: abs(sum(ends) / 2 - near), default=None)
+        if ends is None or self.conclusion.parameter.whole:
+            return ends
+        inside = [c for c in self.checks if ends[0] <= c.value <= ends[1]]
+        sign = 1 if inside[0].margin > 0 else -1
+        low, high = (
+            next(
+                a.value + (b.value - a.value) * here / (here - there)
+                for a, b, here, there in (
+                    (a, b, sign * a.margin + side * a.half_width, sign * b.margin + side * b.half_width)
+                    for a, b in pairwise(inside)
+                )
+                if here > 0 >= there
+            )
+            for side in (-1, 1)
+        )
+        return low, high
 
     @property
     def flip_confirmed(self) -> bool | None:
-        """Whether the simulation turns where the models do, or nowhere as they; None if not simulated."""
+        """Whether the simulation turns within a tenth of where the models do, or nowhere as they.
+
+        None if it is not simulated.
+        """
         if len(self.checks) < 2:
             return None
         simulated = self.simulated_flip
         if self.flip is None or simulated is None:
             return self.flip is None and simulated is None
-        return simulated[0] <= self.flip[1] and self.flip[0] <= simulated[1]
+        apart = max(self.flip[0] - simulated[1], simulated[0] - self.flip[1])
+        return apart <= NEAR * abs(self.flip[0])
 
 
-def find(conclusion: Conclusion, checks: Sequence[Check] = (), stale: int = 0) -> Found:
-    """Return what the models say of a conclusion, beside simulations."""
+def find(
+    conclusion: Conclusion, checks: Sequence[Check] = (), stale: int = 0, others: Sequence[Check] = ()
+) -> Found:
+    """Return what the models say of a conclusion and of its other readings, beside simulations."""
     parameter = conclusion.parameter
     curve = tuple((value, conclusion.solved(value)) for value in parameter.grid)
+    known = {check.reading: check for check in others}
     return Found(
         conclusion=conclusion,
         curve=curve,
         margin=dict(curve)[parameter.value],
-        flip=flip_of(conclusion.solved, curve, parameter),
+        turns=turns_of(conclusion.solved, curve, parameter),
         checks=tuple(sorted(checks, key=lambda check: check.value)),
+        others={
+            name: (conclusion.on(change).solved(parameter.value), known.get(name))
+            for name, change in conclusion.others.items()
+        },
         stale=stale,
     )
 
 
-def flip_of(
-    margin: Callable[[float], float], curve: Curve, parameter: Parameter
-) -> tuple[float, float] | None:
-    """Return where a margin turns that is known at some values, see `Found.flip`."""
+def turns_of(margin: Callable[[float], float], curve: Curve, parameter: Parameter) -> tuple[Turn, ...]:
+    """Return where a margin turns that is known at some values, see `Found.turns`."""
     from scipy.optimize import brentq
 
-    turns = [(a, b) for (a, here), (b, there) in pairwise(curve) if (here > 0) != (there > 0)]
-    if not turns:
-        return None
-    # A bracket that begins or ends at the paper's value is at no distance from it.
-    low, high = min(turns, key=lambda ends: max(ends[0] - parameter.value, parameter.value - ends[1]))
-    if parameter.whole:
-        return low, high
-    root = float(brentq(margin, low, high, xtol=1e-4 * (high - low), rtol=1e-6))
-    return root, root
+    found = [(low, high, 1) for low, high in signs_change(curve)]
+    if not parameter.whole:
+        known = dict(curve)
+        roots = {(a, b): float(brentq(margin, a, b, xtol=1e-4 * (b - a), rtol=1e-6)) for a, b, _ in found}
+        for root in roots.values():
+            near = (
+                root * (1 - AROUND + 2 * AROUND * k / (parameter.fine - 1)) for k in range(parameter.fine)
+            )
+            known |= {x: margin(x) for x in near if curve[0][0] < x < curve[-1][0]}
+        found = []
+        for low, high in signs_change(sorted(known.items())):
+            if found and low - found[-1][1] <= 2 * AROUND * abs(low):
+                found[-1] = (found[-1][0], high, found[-1][2] + 1)
+            else:
+                found.append((low, high, 1))
+        for k, (low, high, times) in enumerate(found):
+            root = next((root for root in roots.values() if low <= root <= high), None)
+            found[k] = (root, root, 1) if times == 1 and root is not None else (low, high, times)
+    # A place that begins or ends at the paper's value is at no distance from it.
+    return tuple(sorted(found, key=lambda one: max(one[0] - parameter.value, parameter.value - one[1])))
+
+
+def signs_change(curve: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the neighbouring values between which margins change their sign."""
+    return [(a, b) for (a, here), (b, there) in pairwise(curve) if (here > 0) != (there > 0)]
 
 
 def key(readings: Sequence[Reading]) -> str:
@@ -356,32 +432,53 @@ def points(found: Found) -> Iterator[tuple[float, ...]]:
     yield tuple(high + share * (parameter.grid[-1] - high) for share in AWAY)
 
 
-def check(conclusion: Conclusion, *, store: Path | None = None) -> list[dict[str, Any]]:
-    """Return the simulated margins of a conclusion as rows."""
-    found = find(conclusion)
-    rows: dict[float, dict[str, Any]] = {}
-    for side in points(found):
+def check(case: str, conclusion: Conclusion, *, store: Path | None = None) -> list[dict[str, Any]]:
+    """Return the simulated margins of a conclusion as rows; what is kept of the same systems stays."""
+    found, checks = find(conclusion), {one.value: one for one in kept(case, conclusion)[0]}
+    for side in points(found) if len(checks) < 2 else ():
         for value in side:
-            one = simulated(conclusion, value, store=store)
-            systems = key(conclusion.readings(value))
-            rows[value] = {"conclusion": conclusion.name, **asdict(one), "systems": systems}
-            if one.holds == (conclusion.solved(value) > 0):
+            checks[value] = simulated(conclusion, value, store=store)
+            if checks[value].holds == (conclusion.solved(value) > 0):
                 break
-    return list(rows.values())
+    for _ in range(0 if conclusion.parameter.whole else len(AWAY)):
+        known = tuple(checks[value] for value in sorted(checks))
+        low, high = replace(found, checks=known).simulated_flip or (0.0, 0.0)
+        if high - low <= NEAR * abs(low):
+            break
+        middle = (low + high) / 2
+        checks[middle] = simulated(conclusion, middle, store=store)
+    every = [(conclusion, one) for one in checks.values()]
+    for name, change in conclusion.others.items():
+        other, value = conclusion.on(change), conclusion.parameter.value
+        before, _ = kept(case, other, name)
+        every.append((other, before[0] if before else simulated(other, value, store=store)))
+        every[-1] = (other, replace(every[-1][1], reading=name))
+    return [
+        {"conclusion": conclusion.name, **asdict(one), "systems": key(of.readings(one.value))}
+        for of, one in every
+    ]
 
 
-def kept(case: str, conclusion: Conclusion) -> tuple[list[Check], int]:
+def kept(case: str, conclusion: Conclusion, reading: str = "") -> tuple[list[Check], int]:
     """Return the simulated margins that are kept of a conclusion's systems, and how many are of others."""
     rows = read_rows(data_folder(case) / "conclusions.csv")
-    mine = [row for row in rows if row["conclusion"] == conclusion.name]
+    mine = [
+        row for row in rows if (row["conclusion"], row.get("reading") or "") == (conclusion.name, reading)
+    ]
     good = [row for row in mine if row["systems"] == key(conclusion.readings(row["value"]))]
-    checks = [Check(**{name: float(row[name]) for name in ("value", "margin", "half_width")}) for row in good]
-    return checks, len(mine) - len(good)
+    numbers = [{name: float(row[name]) for name in ("value", "margin", "half_width")} for row in good]
+    return [Check(**one, reading=reading) for one in numbers], len(mine) - len(good)
 
 
 def found_of(case: str) -> list[Found]:
     """Return what is found of all conclusions of a paper: the models now, simulations as kept."""
-    return [find(conclusion, *kept(case, conclusion)) for conclusion in conclusions_of(case)]
+    found = []
+    for one in conclusions_of(case):
+        checks, stale = kept(case, one)
+        others = [kept(case, one.on(change), name) for name, change in one.others.items()]
+        stale += sum(of_others for _, of_others in others)
+        found.append(find(one, checks, stale, [check for some, _ in others for check in some]))
+    return found
 
 
 def changed(case: str, changes: Mapping[str, Any]) -> tuple[list[Found], dict[str, str]]:
@@ -406,7 +503,7 @@ def changed(case: str, changes: Mapping[str, Any]) -> tuple[list[Found], dict[st
 def keep(case: str) -> None:
     """Simulate all conclusions of a paper and keep the margins."""
     store = Path(f"conclusions-{case}.sqlite")
-    rows = (row for one in conclusions_of(case) for row in check(one, store=store))
+    rows = [row for one in conclusions_of(case) for row in check(case, one, store=store)]
     write_rows(data_folder(case) / "conclusions.csv", rows)
     store.unlink(missing_ok=True)
 

@@ -175,6 +175,13 @@ def fetching(
     return benchmark(costs(**changes), memories, cores=cores, assignment=assignment)
 
 
+def refitted(machine: NumaMachine) -> NumaMachine:
+    """Return a machine with the times of its controllers and channels fitted to optimal blurring."""
+    other = calibrate("optimal")
+    dma = replace(machine.dma, switch_cycles=other.switch_cycles)
+    return replace(machine, chip=chip(other), dma=dma)
+
+
 def controlled(cycles: float, machine: NumaMachine) -> NumaMachine:
     """Return a machine with another controller, all else as fitted."""
     return replace_fields(machine, {"chip.controller_cycles": cycles})

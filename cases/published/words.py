@@ -1,4 +1,7 @@
-"""Conclusions in words, as a table of the guide, and as plain numbers."""
+"""Conclusions in words, as plain numbers, and as the guide's page.
+
+The page: ``python -m cases.published.words > .github/docs/papers/conclusions.md``.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,26 @@ from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
-from cases.published.conclusions import Check, Found
+from cases.published import CASES
+from cases.published.conclusions import Check, Found, found_of
 from cases.published.paper import published_case
+
+HEAD = """# What the papers conclude, computed
+
+`qmodels conclusions [CASE]` asks of each published system whether the paper's conclusion holds, by how much,
+what it hangs on, and where it turns (`--plot FILE` draws one paper, `--json` gives all numbers). Positive
+margins hold. Models' margins and flips are computed when asked, in about a minute for all; simulations
+beside them are kept, with the command that makes them (`python -m cases.published.conclusions`, some
+minutes), and left out where a reading has changed since.
+
+"Confirmed" and "contradicted": model and simulation agree, in every reading of what the text leaves open.
+"Depends": they do not, or the simulated interval has 0 in it, or the conclusion turns at a value that the
+text leaves open, or another reading decides otherwise. All turns in the range are told; where margins change
+their sign several times, because capacities are whole lines, the range of these. "Simulated: between a and
+b" is where the interval of the simulated margin, interpolated, has 0 in it; "otherwise" says that this is
+more than a tenth away from the model's turn.
+A confirmed conclusion is one of the paper's systems as we read them: the last column says what its
+published numbers prove."""
 
 FINDINGS = Mapping[str, Sequence[Found]]
 """What is found of each paper's conclusions, by the name of its case."""
@@ -28,12 +49,15 @@ def flip_text(found: Found) -> str:
     """Return at which value of the parameter the conclusion turns, and what the simulation says of that."""
     parameter = found.conclusion.parameter
     unit = f" {parameter.unit}" if parameter.unit else ""
-    if found.flip is None:
-        turn = f"does not flip from {parameter.grid[0]:g} to {parameter.grid[-1]:g}{unit}"
+    words = []
+    for low, high, times in found.turns:
+        ends = [f"{float(f'{one:.4g}'):g}" for one in (low, high)]
+        at = f"at {ends[0]}" if low == high else f"between {' and '.join(ends)}"
+        words.append(f"{at}{unit}" if times == 1 else f"{times} times {at}{unit}")
+    if words:
+        turn = f"flips {' and '.join(words)}"
     else:
-        low, high = found.flip
-        at = f"at {low:.3g}" if low == high else f"between {low:g} and {high:g}"
-        turn = f"flips {at}{unit}"
+        turn = f"does not flip from {parameter.grid[0]:g} to {parameter.grid[-1]:g}{unit}"
     return f"{turn}; {_simulated_flip(found)}"
 
 
@@ -43,8 +67,15 @@ def _simulated_flip(found: Found) -> str:
     sides = found.simulated_flip
     if sides is None:
         return "nor simulated" if found.flip is None else "simulated: no turn is decided"
-    where = f"between {sides[0]:.3g} and {sides[1]:.3g}"
+    where = "between {} and {}".format(*(f"{float(f'{one:.3g}'):g}" for one in sides))
     return f"simulated: {where}" if found.flip_confirmed else f"simulated otherwise: {where}"
+
+
+def readings_text(found: Found) -> str:
+    """Return the margins in other readings of what the text leaves open."""
+    return "; ".join(
+        f"{name}: {margin:.3g} / {interval(check)}" for name, (margin, check) in found.others.items()
+    )
 
 
 def tag_of(case: str, found: Found) -> str:
@@ -65,6 +96,7 @@ def text(findings: FINDINGS) -> str:
                 f"{interval(one.simulated)}: {asked.margin}",
                 f"hangs on {asked.assumption}",
                 f"{asked.parameter.name} {asked.parameter.value:g}: {flip_text(one)}",
+                *([f"other readings, model / simulated: {readings_text(one)}"] if one.others else []),
                 f"published numbers: {tag_of(case, one)}",
                 *_stale(one),
             ]
@@ -113,6 +145,7 @@ def markdown(findings: FINDINGS) -> str:
             asked = one.conclusion
             value = f"{asked.parameter.name} ({asked.parameter.value:g})"
             margin = f"{one.margin:.3g} / {interval(one.simulated)}: {asked.margin}"
+            margin += f". Other readings: {readings_text(one)}" if one.others else ""
             cells = [
                 f'"{asked.words}" ({asked.section})', f"**{one.verdict}**", margin,
                 f"{value}; {asked.assumption}", flip_text(one), tag_of(case, one),
@@ -147,9 +180,15 @@ def _row(case: str, found: Found) -> dict[str, Any]:
         "parameter": {"name": parameter.name, "unit": parameter.unit, "value": parameter.value},
         "open": parameter.open,
         "flip": found.flip,
+        "flips": found.turns,
+        "readings": found.others,
         "simulated_flip": found.simulated_flip,
         "flip_confirmed": found.flip_confirmed,
         "curve": found.curve,
         "checks": found.checks,
         "stale": found.stale,
     }
+
+
+if __name__ == "__main__":
+    print("\n\n".join([HEAD, markdown({case: found_of(case) for case in CASES})]))

@@ -22,13 +22,13 @@ from cases.published.conclusions import (
     Parameter,
     conclusions_of,
     find,
-    flip_of,
     found_of,
     kept,
     key,
     points,
     read,
     simulated,
+    turns_of,
 )
 from cases.published.paper import published_case
 from cases.published.words import data, flip_text, markdown, text
@@ -61,15 +61,29 @@ def test_a_margin_turns_where_it_is_zero():
     assert find(conclusion(turn=9.0)).flip is None
 
 
-def test_the_turn_nearest_to_the_paper_is_found():
-    """Of two turns the one on the other side is nearer; a bracket at the paper's value is nearest."""
+def test_every_turn_is_found_the_nearest_to_the_paper_first():
+    """Of three the one on the other side is nearer; a bracket at the paper's value is nearest."""
     line = Parameter(name="x", value=3.0, values=(0.0, 1.0, 2.0, 4.0, 9.0, 10.0))
 
     def margin(x: float) -> float:
         return (x - 0.5) * (9.5 - x) * (2.5 - x)
 
-    curve = tuple((x, margin(x)) for x in line.grid)
-    assert flip_of(margin, curve, line) == pytest.approx((2.5, 2.5), abs=1e-3)
+    found = turns_of(margin, tuple((x, margin(x)) for x in line.grid), line)
+    assert [one[0] for one in found] == pytest.approx([2.5, 0.5, 9.5], abs=1e-3)
+    assert all(low == high and times == 1 for low, high, times in found)
+
+
+def test_turns_that_are_close_are_told_as_their_range():
+    """A margin that is a saw near 3 changes its sign several times."""
+    line = Parameter(name="x", value=1.0, values=(0.0, 2.0, 4.0), fine=200)
+
+    def margin(x: float) -> float:
+        return 3.0 - x + 0.1 * (x % 0.02 > 0.01)
+
+    ((low, high, times),) = turns_of(margin, tuple((x, margin(x)) for x in line.grid), line)
+    assert times > 5 and 2.95 < low <= 3.0 and 3.05 < high < 3.15
+    found = Found(conclusion=conclusion(line), curve=(), margin=2.0, turns=((low, high, times),))
+    assert flip_text(found).startswith(f"flips {times} times between ")
 
 
 def test_whole_numbers_turn_between_neighbours():
@@ -101,19 +115,57 @@ def test_a_whole_number_turns_at_the_first_value_that_differs(most, verdict):
     assert find(conclusion(whole)).verdict == verdict
 
 
-def test_a_turn_is_confirmed_by_simulations_on_both_sides_of_it():
-    def found(*places: float) -> Found:
-        return find(conclusion(), [Check(value=x, margin=3.2 - x, half_width=0.05) for x in places])
+def test_a_turn_is_confirmed_by_a_simulated_one_within_a_tenth():
+    """Where the simulation turns is interpolated: half a width of the interval either way."""
+
+    def found(*places: float, turn: float = 3.2) -> Found:
+        return find(conclusion(), [Check(value=x, margin=turn - x, half_width=0.05) for x in places])
 
     assert found().flip_confirmed is None
     assert found(1.0, 2.9, 3.5).flip_confirmed
-    assert found(1.0, 2.9, 3.5).simulated_flip == (2.9, 3.5)
-    assert not found(1.0, 3.1, 3.5).flip_confirmed
-    assert "simulated otherwise: between 3.1 and 3.5" in flip_text(found(1.0, 3.1, 3.5))
+    assert found(1.0, 2.9, 3.5).simulated_flip == pytest.approx((3.15, 3.25))
+    assert found(1.0, 2.9, 3.18, 3.5).simulated_flip == pytest.approx((3.15, 3.25))
+    assert not found(1.0, 3.1, 3.9, turn=3.6).flip_confirmed
+    assert "simulated otherwise: between 3.55 and 3.65" in flip_text(found(1.0, 3.1, 3.9, turn=3.6))
     assert not found(1.0, 2.0).flip_confirmed
     assert flip_text(found(1.0, 2.0)).endswith("simulated: no turn is decided")
     nowhere = find(conclusion(turn=9.0), [Check(value=x, margin=1.0, half_width=0.1) for x in (0.0, 4.0)])
     assert nowhere.flip_confirmed
+
+
+@pytest.mark.parametrize(
+    ("turn", "shift", "simulated", "verdict"),
+    [
+        (0.5, -1.0, 1.0, DEPENDS),
+        (0.5, -1.0, None, DEPENDS),
+        (0.5, -1.0, -1.0, CONTRADICTED),
+        (0.5, 0.1, -1.0, CONTRADICTED),
+        (3.0, 5.0, -1.0, DEPENDS),
+        (3.0, 0.1, 1.0, CONFIRMED),
+    ],
+)
+def test_a_conclusion_is_contradicted_only_where_no_reading_confirms_it(turn, shift, simulated, verdict):
+    """Another reading moves the system; it counts if its simulation, where there is one, agrees."""
+    other = {"moved": lambda value: value + shift}
+    asked = replace(
+        conclusion(turn=turn),
+        readings=lambda value: [(value, "x")],
+        of=lambda value: turn - value,
+        others=other,
+    )
+
+    class Solved(dict):
+        def __getitem__(self, name):
+            return super().__getitem__("spec")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("qmodels.solve", lambda spec: Solved(spec=spec))
+        checks = (
+            [] if simulated is None else [Check(value=1.0, margin=simulated, half_width=0.1, reading="moved")]
+        )
+        found = find(asked, others=checks)
+    assert found.verdict == verdict
+    assert "moved: " in text({"llc3d": [found]})
 
 
 def test_both_sides_of_a_turn_are_simulated_further_and_further_from_it():
@@ -159,7 +211,8 @@ def test_simulations_of_other_systems_are_left_out(monkeypatch):
     found, stale = kept("llc3d", first)
     assert found and not stale
     quiet = LlcProcessor(cores=4)
-    other = replace(first, readings=lambda x: [(quiet, "waiting_latency")], of=lambda waiting: waiting)
+    asked = {"readings": lambda x: [(quiet, "waiting_latency")], "of": lambda waiting: waiting}
+    other = replace(first, others={}, **asked)
     assert kept("llc3d", other) == ([], len(found))
     monkeypatch.setattr(checks, "conclusions_of", lambda case: (other,))
     assert f"{len(found)} kept simulations are of other systems" in text({"llc3d": found_of("llc3d")})
@@ -190,6 +243,9 @@ def test_conclusions_are_whole_and_their_simulations_are_of_today(case):
         assert not stale, f"{one.name}: python -m cases.published.conclusions {case}"
         assert one.parameter.value in [check.value for check in found]
         assert len(found) >= 2
+        for name, change in one.others.items():
+            (other,), stale = kept(case, one.on(change), name)
+            assert not stale and other.reading == name
 
 
 @pytest.mark.parametrize(
