@@ -6,7 +6,7 @@ the values, their intervals, and the errors of columns and rows that were left o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -31,10 +31,11 @@ from optimize.search.pareto import hypervolume
 from optimize.spaces.space import Space
 from qmodels.noc.closed_loop import closed_loop
 from qmodels.noc.power import PowerFit, calibrate_power, router_power
-from qmodels.systems.noc.memory import interleaved, transactions
+from qmodels.systems.noc.memory import Transactions, interleaved, transactions
 from qmodels.systems.noc.router import Router
 from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import spidergon
+from qmodels.systems.noc.topologies import crossbar, spidergon
+from qmodels.systems.noc.topology import Topology
 from qmodels.systems.spec.fields import replace_fields
 
 WIDTHS, TRANSFERS = (8, 16, 32), (16, 32, 64, 128)
@@ -55,6 +56,8 @@ GROUPS = dict(zip(READINGS, ("table1_fitted", "table1_random", "table1_other"), 
 STEPS, CHANNELS = (1, 2, 4, 8, 16, 32), (1, 2, 4)
 FIELDS, ORDER = ("step", "channels", "link_width"), ("channels", "step", "link_width")
 """Of the designs, and in which order the greedy search varies them: a step needs channels."""
+TABLES = ("table1", "text", "table2", "figure4", "nodes16", "crossbar", "crossbar16")
+"""Those whose cells are a metric of a network each."""
 Place = tuple[int, int]
 """A cell of Tables II and III: link width and channels."""
 
@@ -68,8 +71,9 @@ class Loop:
     write_fraction: float  # part of the transfers that are writes
 
 
-CALIBRATED = Loop(**read_toml(FILE)["loop"])
-"""Least squares of the model's relative errors in all of Table II, see `fit_loop`."""
+CALIBRATED, CROSSBAR = (Loop(**read_toml(FILE)[part]) for part in ("loop", "crossbar"))
+"""Least squares of the model's relative errors in all of Table II, see `fit_loop`: on the Spidergon, and with
+one crossbar in its place, in which packets wait at the memory nodes alone."""
 
 
 def flits(link_width: int, transfer: int = PAYLOAD) -> int:
@@ -125,7 +129,13 @@ def engines_of(nodes: int = 32) -> int:
 
 
 def closed_noc(
-    *, channels: int, link_width: int, loop: Loop = CALIBRATED, nodes: int = 32, transfer: int = PAYLOAD
+    *,
+    channels: int,
+    link_width: int,
+    loop: Loop = CALIBRATED,
+    nodes: int = 32,
+    transfer: int = PAYLOAD,
+    network: Callable[[int], Topology] = spidergon,
 ) -> Noc:
     """Return a set-up with DMA engines: 23 in 32 nodes, or 7 in 16.
 
@@ -134,7 +144,7 @@ def closed_noc(
     """
     engines = engines_of(nodes)
     return Noc(
-        topology=spidergon(nodes),
+        topology=network(nodes),
         router=Router(buffer_flits=flits(link_width, transfer)),
         traffic=transactions(
             initiators=range(engines),
@@ -159,6 +169,18 @@ def loop(width: int, channels: int, *, think: float = CALIBRATED.think_cycles, n
     return closed_noc(channels=channels, link_width=width, nodes=nodes, loop=changed)
 
 
+def crossed(noc: Noc) -> Noc:
+    """Return a set-up with one crossbar, the loop calibrated on it; other times to think differ as much."""
+    traffic = noc.traffic
+    assert isinstance(traffic, Transactions)
+    changed = {
+        "think_cycles": traffic.think_cycles - CALIBRATED.think_cycles + CROSSBAR.think_cycles,
+        "service_cycles": CROSSBAR.service_cycles,
+        "read_fraction": 1 - CROSSBAR.write_fraction,
+    }
+    return replace(noc, topology=crossbar(noc.topology.nodes), traffic=replace(traffic, **changed))
+
+
 def resized(noc: Noc, transfer: int) -> Noc:
     """Return a set-up with transfers of another length."""
     return replace_fields(noc, {"packet_bytes": transfer, "traffic.request_bytes": transfer})
@@ -175,12 +197,15 @@ def number(table: str, place: Place) -> float:
     return float(data[f"width{place[0]}"][data["channels"].index(place[1])])
 
 
-def throughput(loop: Loop, place: Place) -> float:
+def throughput(loop: Loop, place: Place, network: Callable[[int], Topology] = spidergon) -> float:
     """Return the model's aggregate throughput [MB/s]."""
-    return 1000 * closed_loop(closed_noc(channels=place[1], link_width=place[0], loop=loop)).bandwidth
+    noc = closed_noc(channels=place[1], link_width=place[0], loop=loop, network=network)
+    return 1000 * closed_loop(noc).bandwidth
 
 
-def fit_loop(cells: list[Place], start: Loop = CALIBRATED) -> Loop:
+def fit_loop(
+    cells: list[Place], start: Loop = CALIBRATED, network: Callable[[int], Topology] = spidergon
+) -> Loop:
     """Return the parameters with the least squares of relative errors in some cells of Table II."""
     from scipy.optimize import least_squares
 
@@ -188,7 +213,7 @@ def fit_loop(cells: list[Place], start: Loop = CALIBRATED) -> Loop:
         return Loop(**dict(zip(asdict(start), map(float, values), strict=True)))
 
     def errors(values: Any) -> Any:
-        return [throughput(made(values), place) / number("table2", place) - 1 for place in cells]
+        return [throughput(made(values), place, network) / number("table2", place) - 1 for place in cells]
 
     first, limits = list(asdict(start).values()), ([1, 1, 0.5], [200, 20, 1])
     options: dict[str, Any] = {"diff_step": [1e-3], "xtol": 1e-4, "ftol": 1e-4}
@@ -236,11 +261,11 @@ def left_out() -> Iterator[Cell]:
     """Yield what is predicted of each column and row of Table II by a calibration on the others.
 
     A column is a link width, a row a number of channels. Of Table III columns are left out: powers are
-    calibrated and predicted with the throughputs published. Without the row of one channel nothing says
-    how many transfers a memory bears, if links do not fill up before, and without 8-byte links nothing
-    says how many of them are writes: these have groups of their own. What 8 channels gain over one, by
-    the model fitted without that row, is told too.
+    calibrated and predicted with the throughputs published. Of the row of one channel, what 8 channels gain
+    over it is told too, and the crossbar's prediction, which is simulated as well. Without 8-byte links
+    nothing says how many transfers are writes: these have a group of their own.
     """
+    from validate import simulate
 
     def cell(table: str, place: Place, of: str = "", **values: Any) -> Cell:
         where = {"table": table, "width": place[0], "channels": place[1]}
@@ -263,10 +288,20 @@ def left_out() -> Iterator[Cell]:
             if group == "table2_one_left_out":
                 gain = 100 * (throughput(fitted, (place[0], 8)) / model - 1)
                 stated = float(published("stnoc")["table2"]["gain"][WIDTHS.index(place[0])])
-                # 8-byte links are full before the memory is: what they bear the other rows say as well.
                 of = "gain8_left_out" if place[0] == 8 else "gains_left_out"
                 wide = (place[0], 8)
                 yield cell("gains_left_out", wide, of, published=stated, points=True, model=gain)
+    fitted = fit_loop([place for place in every if place[1] != 1], CROSSBAR, crossbar)
+    row = [(width, 1) for width in WIDTHS]
+    nocs = [closed_noc(channels=1, link_width=w, loop=fitted, network=crossbar) for w, _ in row]
+    for place, noc, one in zip(row, nocs, simulate(nocs, packets=40_000, replications=4), strict=True):
+        yield cell(
+            "crossbar_one_left_out",
+            place,
+            published=number("table2", place),
+            model=1000 * closed_loop(noc).bandwidth,
+            **{name: 1000 * value for name, value in ends_of(one.metrics["bandwidth"]).items()},
+        )
 
 
 def open_cells() -> list[Cell]:
@@ -285,8 +320,13 @@ def open_cells() -> list[Cell]:
     ]
 
 
+def ends_of(estimate: Any) -> dict[str, float]:
+    """Return a simulated number and its interval as a cell has them."""
+    return {"simulated": estimate.best, "low": estimate.low, "high": estimate.high}
+
+
 def closed_cells() -> list[Cell]:
-    """Return the places of Table II, of Figure 4 and of the set-up of 16 nodes."""
+    """Return the places of Table II, of Figure 4 and of the set-up of 16 nodes, and those of the crossbar."""
     wanted = [("table2", PAYLOAD, place) for place in places()]
     wanted += [("figure4", transfer, place) for transfer in TRANSFERS[:-1] for place in places()]
     wanted += [
@@ -295,11 +335,14 @@ def closed_cells() -> list[Cell]:
         for place in places()
         if transfer == PAYLOAD or place[1] in (1, 8)
     ]
+    wanted += [("crossbar", PAYLOAD, place) for place in places()]
+    wanted += [("crossbar16", PAYLOAD, place) for place in places() if place[1] in (1, 8)]
+    groups = {"table2": "table2_fitted", "crossbar": "crossbar_fitted"}
     return [
         Cell(
             place={"table": table, "transfer": transfer, "width": width, "channels": channels},
-            group="table2_fitted" if table == "table2" else "",
-            published=number("table2", (width, channels)) if table == "table2" else None,
+            group=groups.get(table, ""),
+            published=number("table2", (width, channels)) if table in groups else None,
         )
         for table, transfer, (width, channels) in wanted
     ]
@@ -311,8 +354,11 @@ def noc_of(cell: Cell) -> Noc:
     if cell["table"] in ("table1", "text"):
         options = READINGS[cell["reading"]] | ({"random": True} if cell["table"] == "text" else {})
         return open_noc(channels=channels, link_width=width, **options)
-    nodes = 16 if cell["table"] == "nodes16" else 32
-    return closed_noc(channels=channels, link_width=width, nodes=nodes, transfer=cell["transfer"])
+    nodes = 16 if cell["table"] in ("nodes16", "crossbar16") else 32
+    options = {"channels": channels, "link_width": width, "nodes": nodes, "transfer": cell["transfer"]}
+    if cell["table"] in ("crossbar", "crossbar16"):
+        options |= {"network": crossbar, "loop": CROSSBAR}
+    return closed_noc(**options)
 
 
 def measure(cell: Cell) -> tuple[str, float]:
@@ -352,8 +398,8 @@ def simulated_cells(
         list(map(noc_of, loops)), packets=packets, replications=replications, store=store
     ).results
     for cell, result in zip(loops, results, strict=True):
-        one = result.metrics["bandwidth"]
-        cells.append(replace(cell, simulated=1000 * one.best, low=1000 * one.low, high=1000 * one.high))
+        found = ends_of(result.metrics["bandwidth"])
+        cells.append(replace(cell, **{name: 1000 * value for name, value in found.items()}))
     return cells
 
 
@@ -403,9 +449,7 @@ def compute(
 
 def renew(kept: Any) -> dict[str, Any]:
     """Return the numbers of the model of today; those of fits without a part stay."""
-    mine = solved(
-        cell for cell in kept.cells if cell["table"] in ("table1", "text", "table2", "figure4", "nodes16")
-    )
+    mine = solved(cell for cell in kept.cells if cell["table"] in TABLES)
     left = [cell for cell in kept.cells if cell.group.endswith("left_out")]
     return {"cells": (*mine, *power_cells(mine), *left), "tables": kept.tables}
 
@@ -534,6 +578,7 @@ def left_out_text(cells: Sequence[Cell]) -> str:
         *(("table2_left_out", "width", width, f"Table II, {width}-byte links") for width in WIDTHS[1:]),
         *(("table2_row_left_out", "channels", count, f"Table II, {count} channels") for count in (8, 4, 2)),
         ("table2_one_left_out", "channels", 1, "Table II, one channel"),
+        ("crossbar_one_left_out", "channels", 1, "the same with one crossbar"),
         *(("table3_left_out", "width", width, f"Table III, {width}-byte links") for width in WIDTHS),
     ):
         errors = mean_and_largest(select(cells, table=table, **{place: value}), "model")
@@ -559,7 +604,7 @@ def cycles(width: int) -> float:
 
 if __name__ == "__main__":
     fitted = fit_loop(places())
-    parts = {"loop": fitted, **interval(fitted, places())}
+    parts = {"loop": fitted, **interval(fitted, places()), "crossbar": fit_loop(places(), CROSSBAR, crossbar)}
     text = ["# Found by python -m cases.published.stnoc, see there.\n"]
     for part, one in parts.items():
         text += [f"\n[{part}]\n", *(f"{field} = {value:.5g}\n" for field, value in asdict(one).items())]

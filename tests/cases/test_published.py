@@ -181,6 +181,8 @@ BARS = [
     # case, place, source, most mean and largest error
     ("stnoc", {"table": "table2"}, "model", 2, 5),
     ("stnoc", {"table": "table2"}, "simulated", 2, 5),
+    ("stnoc", {"table": "crossbar"}, "model", 1.2, 3),
+    ("stnoc", {"table": "crossbar"}, "simulated", 1.2, 3.5),
     ("stnoc", {"table": "table3"}, "model", 2, 2.2),
     ("stnoc", {"table": "table2_left_out"}, "model", 6, 6),
     ("stnoc", {"table": "table2_row_left_out"}, "model", 5, 5),
@@ -253,6 +255,21 @@ def test_what_nothing_else_tells_is_not_predicted(kept):
         assert mean_and_largest(select(kept["stnoc"].cells, table=table), "model")[1] > 15
     narrow, *wide = select(kept["stnoc"].cells, table="gains_left_out")
     assert abs(narrow.error(narrow.model)) < 4 and min(abs(one.error(one.model)) for one in wide) > 15
+
+
+def test_without_waits_between_routers_the_papers_numbers_come_out(kept):
+    """The headline, the gains and the 16 nodes; and the row of one channel from the others."""
+    claims = [claim for claim in kept["stnoc"].claims if claim.heading.startswith("With one crossbar")]
+    groups = [claim.group for claim in claims]
+    assert groups == ["gains_crossbar_fitted"] * 3 + ["narrow_crossbar"] + ["nodes16_crossbar"] * 3
+    for which in ("model", "simulated"):
+        *gains, narrow, first, second, third = (getattr(claim, which) for claim in claims)
+        # A simulated gain is known to 0.7 points.
+        assert gains == pytest.approx([69.64, 26.04, 20.8], abs=3.0 if which == "model" else 3.2)
+        assert narrow == pytest.approx(5.8, abs=0.7)
+        assert first < 3.7 and max(second, third) < 1.3
+        left = select(kept["stnoc"].cells, table="crossbar_one_left_out")
+        assert mean_and_largest(left, which)[1] < 5.3
 
 
 # Small computations anew, beside what is kept.
