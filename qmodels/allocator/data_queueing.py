@@ -2,18 +2,141 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from qmodels.allocator.access_order import AccessOrder, access_order, packet_order
-from qmodels.allocator.answer import answer_of, stacked
 from qmodels.allocator.large_blocks import LargeBlocks, large_blocks, random_busy
-from qmodels.allocator.offered import seen_load
-from qmodels.allocator.pointer_cycles import pointer_cycles
-from qmodels.allocator.stored import StoredPackets, overflow_metrics, stored_packets
+from qmodels.allocator.stored import StoredPackets, overflow_metrics, seen_load, stored_packets
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.packets.data_queueing import DataQueueing
+from qmodels.systems.packets.data_queueing_traffic import LineRate
 from qmodels.systems.spec.answer import Answer
 from qmodels.systems.spec.fields import points_of, swept_fields
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointerCycles:
+    """Cycles of a segment access with its pointer accesses."""
+
+    mean_cycles: float  # mean over writes and reads [pointer-memory cycles]
+    overrun_probability: float  # share of them whose pointer accesses do not fit beside them
+
+
+def pointer_cycles(
+    *,
+    segments: IntArray,
+    share: FloatArray,
+    freeing: IntArray,
+    allocation: FloatArray,
+    write_conflict: float,
+    read_conflict: float,
+    queue_empty: float,
+    free_accesses: int,
+    conflict_accesses: int,
+) -> PointerCycles:
+    """Cycles of segment accesses that run in parallel with their pointer accesses.
+
+    ``segments``, ``share``: sizes of the packets stored, and their shares; ``freeing``: accesses that free a
+    packet of each size; ``allocation``: law of an allocation's accesses; ``queue_empty``: probability that a
+    packet finds its queue empty, and leaves it so; ``free_accesses``, ``conflict_accesses``: accesses that
+    fit beside a segment access without and with a conflict.
+
+    Linking a packet's first segment takes 3 accesses in an empty queue and 5 in another, its
+    second one 4, any other 5; reading a segment's link 1, the first of a packet 2; taking the
+    packet off 3 from a queue that becomes empty, otherwise 4. The parts of an operation are taken as
+    independent.
+    """
+    mean = float(segments @ share)
+    linking = np.zeros(6)
+    linking[3] += queue_empty
+    linking[5] += 1.0 - queue_empty
+    second = float(share[segments > 1].sum())
+    linking[4] += second
+    linking[5] += mean - 1.0 - second
+    write = np.convolve(linking / mean, allocation)
+    read = np.zeros(int(freeing.max(initial=1)) + 7)
+    for count, weight, freed in zip(segments, share, freeing, strict=True):
+        if count > 1:
+            read[2] += weight
+            read[1] += weight * (count - 2)
+        last = (2 if count == 1 else 1) + int(freed)
+        read[last + 3] += weight * queue_empty
+        read[last + 4] += weight * (1.0 - queue_empty)
+    read /= mean
+    cycles = overrun = 0.0
+    for law, conflict in ((write, write_conflict), (read, read_conflict)):
+        accesses = np.arange(len(law))
+        for fits, chance in ((free_accesses, 1.0 - conflict), (conflict_accesses, conflict)):
+            cycles += chance * float(law @ np.maximum(accesses, fits)) / 2.0
+            overrun += chance * float(law[fits + 1 :].sum()) / 2.0
+    return PointerCycles(mean_cycles=cycles, overrun_probability=overrun)
+
+
+LAWS = ("allocation_accesses", "deletion_accesses")
+
+
+def answer_of(spec: DataQueueing, metrics: Any, *, load: Any, carried: Any, laws: Sequence[Any]) -> Answer:
+    """Return the answer of a design, or of a sweep, from its numbers and its laws of accesses."""
+    order = (
+        "mean_run_length plays no part: lists are taken as used up several times, whatever their first order"
+    )
+    rows = "short lists of operations of whole packets are modelled for one input at line rate and one output"
+    overloaded = (spec.traffic.operations == "packet") & (np.asarray(load) > 1.0)
+    runs = np.broadcast_to(np.not_equal(spec.allocation.mean_run_length, 1.0), np.shape(load))
+    return Answer(
+        model="data queueing, analytic",
+        spec=spec,
+        metrics=metrics,
+        utilization={"output ports": carried},
+        traffic_intensity={"output ports": load},
+        bottleneck=np.full(np.shape(load), "output ports") if np.ndim(load) else "output ports",
+        stable=load < 1.0,
+        doubts={
+            order: runs,
+            rows: np.broadcast_to(overloaded & (not rows_are_modelled(spec)), np.shape(load)),
+        },
+        details=dict(zip(LAWS, laws, strict=True)),
+    )
+
+
+def rows_are_modelled(spec: DataQueueing) -> bool:
+    """Return whether short lists under operations of whole packets are those of `packet_list`."""
+    traffic, allocation = spec.traffic, spec.allocation
+    return (
+        allocation.admission == "lossy"
+        and allocation.policy == "lists"
+        and isinstance(traffic.arrivals, LineRate)
+        and traffic.input_ports == traffic.output_ports == 1
+        and traffic.service != "arrival-order"
+        and bool(np.all(np.asarray(spec.data.busy_accesses) == 1))
+    )
+
+
+def stacked(spec: DataQueueing, answers: Sequence[Answer], shape: tuple[int, ...]) -> Answer:
+    """Return the answers of single designs as one of arrays of this shape."""
+
+    def laws(name: str) -> FloatArray:
+        each = [getattr(answer, name) for answer in answers]
+        table = np.zeros((len(each), max(map(len, each), default=0)))
+        for row, law in zip(table, each, strict=True):
+            row[: len(law)] = law
+        return table.reshape(*shape, table.shape[1])
+
+    def column(values: Sequence[Any], kind: type) -> Any:
+        return np.array(values, dtype=kind).reshape(shape)
+
+    return answer_of(
+        spec,
+        {name: column([answer[name] for answer in answers], float) for name in spec.metric_names.both},
+        load=column([answer.traffic_intensity["output ports"] for answer in answers], float),
+        carried=column([answer.utilization["output ports"] for answer in answers], float),
+        laws=[laws(name) for name in LAWS],
+    )
+
 
 HALVES = 8
 """Rounds in which the share of the accesses on the lower half of the banks is found."""
@@ -56,7 +179,7 @@ def solve_data_queueing(spec: DataQueueing) -> Answer:
     `read_order_heads` what trials meet in a list of blocks that return as they are read. Overload is
     taken as lasting: a trace that fills the memory for a part of the time overflows, and runs its list
     dry, less. The alternatives are accounted for in
-    `qmodels.allocator.alternatives`.
+    `qmodels.allocator.trials`.
 
     Examples
     --------

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qmodels.allocator.access_order import AccessOrder
-from qmodels.allocator.alternatives import accesses_law, bank_lists_busy, bitmap_busy, stack_busy
-from qmodels.allocator.lists.list_memory import free_list
-from qmodels.allocator.lists.starved_list import drained_conflicts
-from qmodels.allocator.read_order import read_order_heads
+from qmodels.allocator.access_order import AccessOrder, read_order_heads
+from qmodels.allocator.list_memory import free_list
+from qmodels.allocator.short_lists import drained_conflicts
 from qmodels.allocator.stored import StoredPackets
+from qmodels.allocator.trials import accesses_law, bank_lists_busy, bitmap_busy, stack_busy
 from qmodels.checks import FloatArray
 from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.packets.free_list import allocation_accesses

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
-from validate.data_queueing.inputs import build_world, draw_packets
 from validate.data_queueing.kernel import run
+from validate.data_queueing.world import build_world, draw_packets
 
 
 @pytest.mark.parametrize("segments", [65_536, 4_194_304])

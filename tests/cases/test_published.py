@@ -295,7 +295,7 @@ def test_a_trace_is_played_and_a_reproduction_resumes(tmp_path, monkeypatch):
 
     place = "validate.data_queueing.simulate.DataQueueingExperiment.run_replication"
     monkeypatch.setattr(place, staticmethod(broken))
-    monkeypatch.setattr(broken, "__module__", "validate.data_queueing.run")
+    monkeypatch.setattr(broken, "__module__", "validate.data_queueing.simulate")
     monkeypatch.setattr(broken, "__qualname__", "run_replication")
     assert PAPERS["dqm"].reproduce(BY_HAND, runs=runs, **options).cells == found.cells
     with pytest.raises(ValueError, match=r"missing\.pcap: cannot be read"):

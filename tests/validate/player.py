@@ -13,10 +13,9 @@ from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.packets.data_queueing_traffic import QueuedPackets
 from validate.campaigns.experiment import check_one
 from validate.data_queueing import operations as manager
-from validate.data_queueing import state as c
+from validate.data_queueing import world as c
 from validate.data_queueing.free_lists import NONE
-from validate.data_queueing.inputs import build_world
-from validate.data_queueing.state import World
+from validate.data_queueing.world import World, build_world
 from validate.engine.jit import inlined, lean
 
 CODES = {"create": 0, "destroy": 1, "begin": 2, "enqueue": 3, "dequeue": 4, "move": 5, "delete": 6}

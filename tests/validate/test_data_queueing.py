@@ -16,9 +16,9 @@ from qmodels.systems.traffic.sizes import bimodal, fixed
 from qmodels.systems.traffic.trace import Trace
 from tests.validate.player import Player
 from validate import simulate
-from validate.data_queueing import state as c
-from validate.data_queueing.inputs import build_memory, build_world, draw_packets, initial_order
+from validate.data_queueing import world as c
 from validate.data_queueing.kernel import run
+from validate.data_queueing.world import build_memory, build_world, draw_packets, initial_order
 
 SMALL = DataQueueing(
     data=DataMemory(segments=8192, page_control=False), allocation=Allocation(vms1_size=8192)

@@ -13,9 +13,9 @@ from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQu
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
 from qmodels.systems.traffic.sizes import SizeLaw
 from tests.validate.player import Player
-from validate.data_queueing import state as c
-from validate.data_queueing.inputs import build_world, draw_packets
+from validate.data_queueing import world as c
 from validate.data_queueing.kernel import run
+from validate.data_queueing.world import build_world, draw_packets
 
 ALLOCATIONS = [
     Allocation(alloc_trial_count=3, small_packet_segments=2, vms1_size=32),

@@ -17,14 +17,14 @@ from validate.composed import blocks as system_blocks
 from validate.composed import machine as system_machine
 from validate.composed import strands as system_strands
 from validate.composed.memories import in_order as system_banks
-from validate.data_queueing import inputs as data_queueing_inputs
 from validate.data_queueing import kernel as data_queueing_kernel
+from validate.data_queueing import world as data_queueing_world
 from validate.engine import events as engine
 from validate.engine import jit
 from validate.engine.prefetch import prefetch
 
 KERNELS = (
-    data_queueing_inputs,
+    data_queueing_world,
     data_queueing_kernel,
     engine,
     system_banks,

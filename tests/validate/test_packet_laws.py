@@ -13,7 +13,7 @@ from validate import simulate
 from validate.composed.network import link_names
 from validate.composed.replication import advance, area
 from validate.composed.world import new_machine
-from validate.data_queueing.initial_lists import shuffled_runs
+from validate.data_queueing.block_pools import shuffled_runs
 from validate.noc.state import IN_NETWORK, WAITING
 from validate.packet_processor.run import Job, run_replication
 

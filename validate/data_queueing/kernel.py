@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from validate.data_queueing import operations as manager
-from validate.data_queueing import state as c
+from validate.data_queueing import world as c
 from validate.data_queueing.free_lists import NONE
-from validate.data_queueing.state import World
+from validate.data_queueing.world import World
 from validate.engine.events import next_event, pending, schedule
 from validate.engine.jit import inlined, lean, part
 from validate.engine.prefetch import prefetch

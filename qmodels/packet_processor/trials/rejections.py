@@ -12,7 +12,7 @@ from qmodels.packet_processor.numbers import AGAIN, TRIALS
 def chain(z: Any, rejected: Any) -> Any:
     """Return mean and variance of an allocation's accesses, and whether its block is on a busy bank.
 
-    The chain of `qmodels.allocator.allocation_trials`, whose first block is rejected with a probability.
+    The first block is on a busy bank with probability ``rejected``, each further one with that of the chain.
     """
     again = min(max(z[AGAIN] + (1.0 - z[AGAIN]) * rejected, 0.0), 1.0)
     mean, square, reached, taken = 0.0, 0.0, 1.0, 0.0

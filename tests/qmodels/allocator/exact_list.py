@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from qmodels import checks
-from qmodels.allocator.lists._windows import Window, canonical
+from qmodels.allocator.trial_states import Window, canonical
 from qmodels.markov import DTMC
 
 MOST_STATES = 200_000

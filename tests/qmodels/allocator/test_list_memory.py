@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from qmodels.allocator import free_list
-from qmodels.allocator.lists import _fixed_point
-from qmodels.allocator.lists.list_memory import _endings
+from qmodels.allocator import free_list, list_chain
+from qmodels.allocator.list_memory import _endings
 from qmodels.systems.packets.free_list import allocation_accesses
 
 checks = settings(derandomize=True, deadline=None, max_examples=25)
@@ -255,6 +254,6 @@ def test_nonsense(change, message):
 
 
 def test_a_table_that_does_not_settle_is_an_error(monkeypatch):
-    monkeypatch.setattr(_fixed_point, "MOST_ROUNDS", 2)
+    monkeypatch.setattr(list_chain, "MOST_ROUNDS", 2)
     with pytest.raises(RuntimeError, match="did not settle in 2 rounds of 20 steps: it still changes by"):
         free_list(banks=11, alloc_trial_count=4)

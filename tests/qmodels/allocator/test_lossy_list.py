@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose
 
 from cases.published.dqm import case_spec
 from qmodels import solve
-from qmodels.allocator.lists.lossy_list import lossy_list
-from qmodels.allocator.read_order import read_order_heads
+from qmodels.allocator.access_order import read_order_heads
+from qmodels.allocator.short_lists import lossy_list
 from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.spec.fields import replace_fields
 from validate import simulate

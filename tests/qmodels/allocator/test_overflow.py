@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from qmodels.allocator.overflow import list_overflow, refused_fraction
-from qmodels.allocator.stored import StoredPackets, overflow_metrics
+from qmodels.allocator.stored import StoredPackets, list_overflow, overflow_metrics, refused_fraction
 
 checks = settings(derandomize=True, deadline=None, max_examples=50)
 

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from cases.published import dqm
 from qmodels import solve
-from qmodels.allocator.lists.packet_list import independent_heads, packet_list, pattern_heads
+from qmodels.allocator.packet_list import independent_heads, packet_list, pattern_heads
 from qmodels.systems.packets.data_queueing_traffic import LineRate
 from qmodels.systems.spec.fields import replace_fields
 from validate import simulate

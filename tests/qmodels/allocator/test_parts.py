@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.allocator.access_order import access_order
-from qmodels.allocator.alternatives import accesses_law, bank_lists_busy, bitmap_busy, stack_busy
-from qmodels.allocator.offered import offered_variability, seen_load
-from qmodels.allocator.pointer_cycles import pointer_cycles
+from qmodels.allocator.data_queueing import pointer_cycles
+from qmodels.allocator.stored import offered_variability, seen_load
+from qmodels.allocator.trials import accesses_law, bank_lists_busy, bitmap_busy, stack_busy
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic, SelfSimilar
 from qmodels.systems.traffic.arrivals import OnOff, Recorded
 from qmodels.systems.traffic.sizes import fixed, imix

@@ -6,7 +6,7 @@ from math import isclose
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.allocator.lists._windows import canonical, distinct, draw_any, draw_others, draw_window
+from qmodels.allocator.trial_states import canonical, distinct, draw_any, draw_others, draw_window
 
 checks = settings(derandomize=True, deadline=None, max_examples=50)
 windows = st.lists(st.integers(0, 5), min_size=1, max_size=5).map(tuple)

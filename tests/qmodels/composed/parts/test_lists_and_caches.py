@@ -9,7 +9,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 from qmodels import queues
-from qmodels.allocator.trials import allocation_trials
 from qmodels.composed.parts import (
     forced_probability,
     lookup_shares,
@@ -57,15 +56,16 @@ def test_the_pointer_memory_is_a_queue_of_operations():
 
 def test_rejections_take_accesses():
     law = trial_law(LISTS, busy=0.3, busy_again=0.5)
-    chain = allocation_trials(busy=0.3, busy_again=0.5, alloc_trial_count=3)
-    assert law.sum() == pytest.approx(1.0) and law @ np.arange(3) == pytest.approx(chain.mean_rejected)
-    assert forced_probability(LISTS, busy=0.3, busy_again=0.5) == pytest.approx(chain.taken_busy_probability)
+    # Of three trials the second is reached with 0.3, the third with 0.15; they take 1, 3 and 4 accesses.
+    assert_allclose(law, [0.7, 0.15, 0.15])
+    assert forced_probability(LISTS, busy=0.3, busy_again=0.5) == pytest.approx(0.3 * 0.5 * 0.5)
+    mean, square = law @ [1, 3, 4], law @ [1, 9, 16]
     few, many = (
         pointer_memory(LISTS, (stream(Allocate("lists"), 1e-9, trials=t),)).responses[0]
         for t in ((1.0,), law)
     )
-    assert many.mean - few.mean == pytest.approx((chain.mean_accesses - 1) / 0.5)
-    assert many.variance == pytest.approx(chain.accesses_variance / 0.25, rel=1e-6)
+    assert many.mean - few.mean == pytest.approx((mean - 1) / 0.5)
+    assert many.variance == pytest.approx((square - mean**2) / 0.25, rel=1e-6)
 
 
 def test_jobs_that_find_too_few_blocks_are_those_of_a_loss_link():

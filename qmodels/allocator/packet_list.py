@@ -7,8 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from qmodels.allocator.alternatives import accesses_law
-from qmodels.allocator.lists._windows import Window, canonical, draw_any, draw_others
+from qmodels.allocator.trial_states import Window, canonical, draw_any, draw_others
+from qmodels.allocator.trials import accesses_law
 from qmodels.checks import FloatArray, IntArray
 
 LEAST_OVERLOAD = 0.005
@@ -119,7 +119,7 @@ def packet_list(
     followed from segment to segment: exact for independent sizes and packets that leave in random order.
     A segment that finds no block is lost alone, which decides the sizes that leave.
     """
-    from qmodels.allocator.lists._path_kernel import READ, WRITTEN, walk_lengths
+    from qmodels.allocator.path_kernel import READ, WRITTEN, walk_lengths
 
     longest, law = sizes[-1], np.zeros(sizes[-1] + 1)
     law[list(sizes)] = offered
@@ -251,8 +251,8 @@ def pattern_heads(
         if float(np.abs(mass - before).sum()) < TOLERANCE:
             break
     counts = np.zeros((2, PATTERN + 1, trials + 1))
-    for at, mode, length, busy, chance in tallies:
-        counts[mode, length, busy] += mass[at] * chance
+    for at, mode, length, met, chance in tallies:
+        counts[mode, length, met] += mass[at] * chance
     reached = np.cumsum(counts[:, :, ::-1], axis=2)[:, :, ::-1]
     heads = np.divide(reached, reached[:, :, :1], out=np.zeros_like(reached), where=reached[:, :, :1] > 0)
     return heads

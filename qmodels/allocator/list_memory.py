@@ -1,4 +1,4 @@
-"""A free list that remembers: its head after blocks were rejected and packets returned whole."""
+"""A free list that remembers: its head after blocks were rejected and packets returned."""
 
 from __future__ import annotations
 
@@ -10,12 +10,69 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.allocator.lists._fixed_point import steady_heads
-from qmodels.allocator.lists._list_chain import PacketRules
-from qmodels.allocator.lists._trial_states import TrialRules
-from qmodels.allocator.lists.list_path import TOGETHER, path_heads
+from qmodels.allocator.list_chain import PacketRules, steady_heads
+from qmodels.allocator.trial_states import TrialRules
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.packets.free_list import RETURN_ORDERS, allocation_accesses
+
+ALLOCATIONS = 2**21
+"""Allocations counted: a probability of .001 has a standard error of some 2 %."""
+TURNS = 16
+"""Times that the list is used up before counting begins."""
+FREE = 8192
+"""Free blocks of the list, at least: longer lists give the same."""
+SEED = 1
+"""All lists meet the same random numbers, so that differences between lists are known better than either."""
+TOGETHER, AS_READ = (RETURN_ORDERS.index(order) for order in ("together", "as-read"))
+
+
+@lru_cache(maxsize=4096)
+def path_heads(
+    *,
+    banks: int,
+    trials: int,
+    busy: int,
+    law: tuple[tuple[int, ...], tuple[float, ...]],
+    other_access: float,
+    other_packet: float,
+    read_last: float,
+    access_within: float,
+    order: int,
+    readers: int,
+) -> tuple[FloatArray, float]:
+    """Return the probability of 0, 1, ... busy heads in turn, and of a block on the bank of the one before.
+
+    ``order``: place of the return order in `RETURN_ORDERS`; the other arguments are those of `free_list`.
+    """
+    from qmodels.allocator.path_kernel import follow
+
+    sizes, cumulative = np.array(law[0]), np.cumsum(law[1])
+    mean = float(sizes @ np.array(law[1]))
+    # In the mean over all gaps there are as many other accesses as ``other_access`` says.
+    own = (1.0 - other_packet) * (1.0 - 1.0 / mean)
+    between = min(max((other_access - own * access_within) / (1.0 - own), 0.0), 1.0) if own < 1 else 0.0
+    free = -(-max(FREE, 8 * int(sizes[-1]) + trials) // banks) * banks
+    rng = np.random.default_rng(SEED)
+    heads, near, pairs = follow(
+        rng.integers(0, 2**63, 1).astype(np.uint64),
+        rng.permutation(2 * free) % banks,
+        banks,
+        trials,
+        busy,
+        sizes,
+        cumulative,
+        access_within if other_access > 0 else 0.0,
+        between,
+        other_packet,
+        read_last if other_access > 0 else 0.0,
+        order,
+        readers if order == AS_READ else 1,
+        round(free / mean),
+        TURNS * free,
+        ALLOCATIONS,
+    )
+    return heads / ALLOCATIONS, near / max(pairs, 1)
+
 
 MOST_WINDOW = 2
 """Most later accesses of a busy bank for which the chain is solved: its states grow by a factor of ten with
@@ -180,7 +237,7 @@ def free_list(
     other; the list is long. Exact for one trial, and for two with single blocks and one busy access.
 
     Other lists, with longer accesses or other return orders, are followed along one sample path of
-    `ALLOCATIONS` allocations (`qmodels.allocator.lists.list_path`), with the same random numbers for all:
+    `ALLOCATIONS` allocations (`qmodels.allocator.list_memory`), with the same random numbers for all:
     exact but for a sampling error of some 2 % at a probability of .001. Banks up to 32, accesses up to 20 and
     up to 5 trials are within 7 % of simulation.
 

@@ -1,15 +1,24 @@
-"""The chain of a reader of the free list beside the writer who left it behind."""
+"""The chain of a reader of the free list beside the writer who left it behind, and its fixed point."""
 
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
 
-from qmodels.allocator.lists._trial_states import TrialRules, trial_states
-from qmodels.allocator.lists._windows import Window, canonical, distinct, draw_any, draw_others, draw_window
+from qmodels.allocator.trial_states import (
+    TrialRules,
+    TrialStates,
+    Window,
+    canonical,
+    distinct,
+    draw_any,
+    draw_others,
+    draw_window,
+    trial_states,
+)
 from qmodels.checks import FloatArray, IntArray
 
 ALWAYS = -1
@@ -282,3 +291,175 @@ class ListChain:
                 for (part, view), (members, targets) in groups.items()
             ],
         )
+
+
+class TakenLaw:
+    """The trials of one allocation from given banks at the head.
+
+    Parameters
+    ----------
+    chain : ListChain
+        Its views, trial states and places index the tables, (views, states, places) each.
+    changed : TrialStates, optional
+        How an allocation goes, if not as the chain's do: the same states with other chances.
+    """
+
+    def __init__(self, chain: ListChain, changed: TrialStates | None = None) -> None:
+        self._trials, self._states = chain.trials, changed or chain.states
+        self._shape = (len(chain.views), len(chain.states), chain.trials.places)
+        self.rejected = np.array([rejected for rejected, _, _ in chain.states.states])
+        self._sizes = np.array([len(distinct(window + other)) for window, other in chain.views])
+        self._windows = [(view, window) for (window, other), view in chain.views.items() if not other]
+        self._met = np.array([bool(other) for _, other in chain.views])
+        views, states = self._shape[:2]
+        onward, taken = Entries(), Entries()
+        for (window, other), view in list(chain.views.items()):
+            own, known = distinct(window), distinct(window + other)
+            fresh = len(known)
+            for state in self._states.possible(window, other):
+                for place in range(self._shape[2]):
+                    if place > fresh and place < self._shape[2] - 1 or place == fresh < self._shape[2] - 1:
+                        continue
+                    bank = known[place] if place < fresh else fresh
+                    at = np.array([(view * states + state) * self._shape[2] + place])
+                    for chance, after, met in self._states.outcomes(window, other, state, bank):
+                        if after >= 0:
+                            to = chain.view(window, met) * states + after
+                            onward.add(at, np.array([to]), chance, 0)
+                        else:
+                            first = chain.view(window, ())
+                            where = own.index(bank) if bank in own else self._shape[2] - 1
+                            taken.add(at, np.array([first * self._shape[2] + where]), chance, 0)
+        self._onward = onward.columns() if onward.source else None
+        self._taken = taken.columns()
+
+    def independent(self) -> tuple[FloatArray, FloatArray]:
+        """Return the table of an independent list, and that allocations begin without memory."""
+        banks, places = self._trials.banks, self._shape[2]
+        known = np.arange(places) < self._sizes[:, None]
+        table = np.broadcast_to((known / banks)[:, None, :], self._shape).copy()
+        table[:, :, -1] = (1.0 - self._sizes / banks)[:, None]
+        begins = np.zeros(self._shape[:2])
+        begins[~self._met, 0] = 1.0
+        return table, begins
+
+    def beginning(self, row: FloatArray) -> FloatArray:
+        """Return the law of the state in which allocations begin, by view, from how often each is met."""
+        start = row * (self.rejected == 0)
+        total = start.sum(axis=1, keepdims=True)
+        first = np.zeros_like(start)
+        first[~self._met, 0] = 1.0
+        return np.asarray(np.divide(start, total, out=first, where=total > 0))
+
+    def taken(self, table: FloatArray, begins: FloatArray) -> FloatArray:
+        """Return the law of the bank taken in the end, (views, places).
+
+        Parameters
+        ----------
+        table : ndarray
+            Law of the next bank.
+        begins : ndarray, shape (views, states)
+            Law of the state in which an allocation begins.
+        """
+        reach: FloatArray = begins.ravel()
+        total = reach
+        if self._onward is not None:
+            at, to, chance, _ = self._onward
+            step = table.ravel()[at] * chance
+            for _ in range(self._trials.trials - 1):
+                found = reach[at // self._shape[2]] * step
+                reach = np.bincount(to, weights=found, minlength=total.size).astype(float)
+                total = total + reach
+        at, to, chance, _ = self._taken
+        weights = total[at // self._shape[2]] * table.ravel()[at] * chance
+        law = np.bincount(to, weights=weights, minlength=self._shape[0] * self._shape[2])
+        return np.asarray(law.reshape(self._shape[0], -1))
+
+    def busy_heads(self, seen_busy: FloatArray) -> FloatArray:
+        """Return the probability that the first 0, 1, ... blocks examined are all on busy banks."""
+        by_state = seen_busy.sum(axis=(0, 2))
+        counts = np.bincount(self.rejected, weights=by_state, minlength=self._trials.trials)
+        return np.concatenate(([1.0], counts))
+
+    def repeats(self, table: FloatArray, begins: FloatArray, row: FloatArray) -> FloatArray:
+        """Return the probability that a block is on the bank of the 1st, 2nd, ... allocation before it."""
+        share = (row * (self.rejected == 0)).sum(axis=1)
+        taken = self.taken(table, begins)
+        repeats = np.zeros(self._trials.busy)
+        for view, window in self._windows:
+            for back, bank in enumerate(window):
+                repeats[back] += share[view] * taken[view, distinct(window).index(bank)]
+        return repeats
+
+
+TOLERANCE = 1e-9
+"""Largest change of a probability per allocation, in one round, at which the iteration ends."""
+MOST_ROUNDS = 1000
+RARE = 1e-12
+"""In place of probability 0 or its complement: the states are those of any probability between."""
+STEPS = 20
+"""Steps of the chain for each new table, at least; packets of more blocks need that many."""
+
+
+def steady_heads(trials: TrialRules, packets: PacketRules) -> tuple[FloatArray, float]:
+    """Return busy heads in turn, and the probability of a block on the bank of the one before.
+
+    ``trials``, ``packets``: how allocations go, and how packets are stored. Returns probability that the
+    first 0, 1, ... blocks examined are all on busy banks; probability that a packet's block is on the bank of
+    that packet's block before it.
+
+    In turn: so many steps of the joint chain under the table, and a new table from what the
+    reader met. Both converge together; neither is known to do so for every list.
+    """
+    from scipy.sparse import csr_matrix
+
+    chain = ListChain(trials, packets)
+    used, flat = np.unique(np.concatenate((chain.source, chain.target)), return_inverse=True)
+    source, target = flat[: len(chain.source)], flat[len(chain.source) :]
+    order = np.argsort(target, kind="stable")
+    ends = np.concatenate(([0], np.cumsum(np.bincount(target, minlength=used.size))))
+    column, constant, factor = source[order], chain.weight[order], chain.parameter[order]
+    seen_from = np.searchsorted(used, chain.seen_from)
+    law = TakenLaw(chain)
+    within = between = law
+    if 0 < trials.other_access != packets.access_within:
+        within = _other_law(chain, packets.access_within)
+        other = max(packets.other_packet, RARE)
+        between = _other_law(chain, (trials.other_access - (1 - other) * packets.access_within) / other)
+    table, begins = law.independent()
+    mass = np.full(used.size, 1.0 / used.size)
+    steps = max(STEPS, round(packets.mean_size))
+    for _ in range(MOST_ROUNDS):
+        # Read from its end: -1 is the factor 1, and further down are the laws of the bank taken.
+        taken = np.stack((between.taken(table, begins), within.taken(table, begins)), axis=-1)
+        values = np.concatenate((table.ravel(), taken.ravel()[::-1], [1.0]))
+        matrix = csr_matrix((constant * values[factor], column, ends), shape=(used.size, used.size))
+        for _ in range(steps):
+            mass = matrix @ mass
+        mass /= mass.sum()
+        weight = mass[seen_from] * chain.seen_weight * values[chain.seen_parameter]
+        seen = np.bincount(chain.seen_entry, weights=weight, minlength=table.size).reshape(table.shape)
+        seen_busy = np.bincount(
+            chain.seen_entry, weights=weight * chain.seen_busy, minlength=table.size
+        ).reshape(table.shape)
+        # Each allocation has one first trial.
+        allocations = seen[:, law.rejected == 0].sum()
+        row = seen.sum(axis=2) / allocations
+        new = np.divide(seen, allocations * row[:, :, None], out=table.copy(), where=row[:, :, None] > 0)
+        change = float((np.abs(new - table) * row[:, :, None]).max())
+        table, begins = new, law.beginning(row)
+        if change < TOLERANCE:
+            other = packets.other_packet
+            after_other = between.repeats(table, begins, row)[1] if trials.busy > 1 else 1 / trials.banks
+            adjacent = (1 - other) * within.repeats(table, begins, row)[0] + other * after_other
+            return law.busy_heads(seen_busy / allocations), float(adjacent)
+    raise RuntimeError(
+        f"the free list's table did not settle in {MOST_ROUNDS} rounds of {steps} steps: it still "
+        f"changes by {change:.2g} an allocation; use fewer trials or busy accesses"
+    )
+
+
+def _other_law(chain: ListChain, other_access: float) -> TakenLaw:
+    """Return the law of the bank taken with another chance of an access before."""
+    chance = min(max(other_access, RARE), 1.0 - RARE)
+    return TakenLaw(chain, trial_states(replace(chain.trials, other_access=chance)))
