@@ -51,7 +51,7 @@ def summarize(
     antithetic: bool,
     seconds: float,
 ) -> Answer:
-    """Return what the runs of a network say together; see `validate.network.run`."""
+    """Combine the runs of a network; see `validate.network.run`."""
     if antithetic and len(runs) % 2:
         raise ValueError(f"replications must be even where they are antithetic, got {len(runs)}")
     data = Replications(runs, confidence=confidence, together=2 if antithetic else 1)
@@ -179,7 +179,7 @@ def _growing(spec: QueueingNetwork, runs: Sequence[Run]) -> dict[str, bool | Non
 def _doubts(
     spec: QueueingNetwork, data: Replications, rows: dict[str, tuple[int, ...]], passages: int
 ) -> dict[str, str]:
-    """Return what speaks against intervals of mean times and numbers, by metric."""
+    """Return the doubts about intervals of mean times and numbers, by metric."""
     found: dict[str, str] = {}
     passing, runs = "", cast(Sequence[Run], data.runs)
     times_of = [spec.service_law(node, k) for node, k in spec.visited if node < len(spec.stations)]

@@ -124,7 +124,7 @@ class Result:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know beside the numbers, a line each."""
+        """Notes for a reader beside the numbers, a line each."""
         return ()
 
     @property
