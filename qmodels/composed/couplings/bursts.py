@@ -109,8 +109,6 @@ class BurstWaits:
         return self
 
     def _walk(self, flow: str) -> None:
-        held: dict[str, float] = {}
-
         def visit(site: Site, way: Way) -> Way:
             way = leg(site.there, way)
             answer = self.responses.get(site.number)
@@ -137,13 +135,12 @@ class BurstWaits:
             return leg(packet.leg, way)
 
         def take(site: Site, way: Way) -> Way:
-            held[site.part] = self.paid[site.number] = way.paid
+            self.paid[site.number] = way.paid
             return way
 
         def give(step: Release, way: Way) -> Way:
             # Who waits for a token meets those inside that the pool lets in, not the burst.
-            whole = held.get(step.part, 0.0) + self.pools.get(step.part, 0.0)
-            return replace(way, paid=max(way.paid, whole))
+            return replace(way, paid=max(way.paid, self.pools.get(step.part, 0.0)))
 
         def choice(row: Alternatives, nodes: tuple[int, ...], run: Run, way: Way) -> Way:
             ends = [

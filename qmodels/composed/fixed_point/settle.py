@@ -13,7 +13,7 @@ from qmodels.composed.couplings.free_lists import losses_of, surviving, trials_o
 from qmodels.composed.decomposition import START, Decomposition
 from qmodels.composed.fixed_point.closed_flows import closed_rate, match_populations, set_seen_rate
 from qmodels.composed.fixed_point.pool_subnetworks import entering, update_pool
-from qmodels.composed.fixed_point.state import INF, Rates, State, begun_scv, latency_of, pool_waits
+from qmodels.composed.fixed_point.state import INF, Rates, State, begun_scv, latency_of
 from qmodels.composed.moments import moments_of
 from qmodels.composed.variability import Variability
 from qmodels.numerics.secant import Secant
@@ -30,7 +30,8 @@ def update_variability(state: State, weight: float) -> None:
     """Let variability pass through the programs once more."""
     _pass_on(state, state.parts, weight, begun_scv)
     if state.parts.sources and state.form.takes:
-        waits = {name: pool.wait.mean for name, pool in pool_waits(state, state.rates).pools.items()}
+        taken = {name: state.taken(name, state.rates) for name in state.curves}
+        waits = {name: state.curves[name](rate).wait.mean for name, rate in taken.items() if rate > 0}
         last = state.parts.pools
         state.parts.pools = {
             name: _rounded((wait + last.get(name, wait)) / 2) for name, wait in waits.items() if wait < INF
@@ -225,6 +226,7 @@ def saturation_factor(state: State) -> float:
     for share in SHARES:
         last = found if found < INF else START / max(rates.values())
         aside = State(system, form, Decomposition(system, form, known=state.parts.known))
+        aside.parts.sources = {}  # Bursts do not change what is done in the long run.
         try:
             settle(aside, {name: rate * last * share for name, rate in rates.items()}, ROUGH)
         except RuntimeError:

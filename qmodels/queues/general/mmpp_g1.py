@@ -10,7 +10,7 @@ from qmodels.checks import FloatArray
 
 TINY = 1e-300
 ROUNDS, HALVINGS = 60, 60
-"""Steps of Newton's method at most, and of the bisection."""
+"""Steps of Newton's method, and of the search for where it begins, at most."""
 MOST_SHAPE = 1e6
 """Shape of a gamma law at most; of a larger one the time is as good as constant."""
 
@@ -85,18 +85,33 @@ def mmpp_g1_decay(
     """
     on, off, begins = others + peak * rate, others, ends / (peak - 1)
     spread, shape = _gamma(mean, square)
-    low, high = (
-        np.zeros_like(mean),
-        np.where(spread > 0, 1 / np.maximum(spread, TINY), 700 / mean) * (1 - 1e-12),
-    )
+    most = np.where(spread > 0, 1 / np.maximum(spread, TINY), 700 / mean) * (1 - 1e-12)
+
+    def beyond(eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return by how much the eigenvalue exceeds a rate, and the derivative of that."""
+        missing, base = _missing(-eta, mean, spread, shape)
+        more, few = -on * missing, -off * missing
+        one, two = more - ends, few - begins
+        steep = mean * (1 - missing) / base
+        root = np.sqrt((one - two) ** 2 + 4 * ends * begins)
+        slope = (on + off + (one - two) * (on - off) / root) * steep / 2
+        # The eigenvalue, (one + two + root) / 2, without what cancels in it.
+        return 2 * (more * begins + few * ends - more * few) / (root - one - two) - eta, slope - 1
+
+    # Convex, 0 at 0 and falling there: from beyond the other root Newton's steps lead to it.
+    found = np.minimum((1 - (others + rate) * mean) / square * mean, most)
     for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        gain = -_missing(-middle, mean, spread, shape)[0]
-        one, two = on * gain - ends, off * gain - begins
-        growth = (one + two + np.sqrt((one - two) ** 2 + 4 * ends * begins)) / 2
-        below = growth < middle
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return np.asarray((low + high) / 2)
+        below = beyond(found)[0] < 0
+        if not (below & (found < most)).any():
+            break
+        found = np.where(below, np.minimum(2 * found, most), found)
+    for _ in range(ROUNDS):
+        value, slope = beyond(found)
+        step = np.where((value > 0) & (slope > 0), value / np.where(slope > 0, slope, 1.0), 0.0)
+        found = found - step
+        if np.all(np.abs(step) <= 1e-13 * found):
+            break
+    return np.asarray(found)
 
 
 def _gamma(mean: FloatArray, square: FloatArray) -> tuple[FloatArray, FloatArray]:
