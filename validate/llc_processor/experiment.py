@@ -32,6 +32,8 @@ COUNTED: tuple[str, ...] = TOTALS.names or ()
 LEAST_WARM_UP = 10_000
 WARM_UP_SHARE = 0.1
 """Requests, after the caches are full, until the queues are in their steady state."""
+CACHE_WARM_UP = 8
+"""Requests for each line of all caches: few of them leave a private cache of popular lines."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +70,7 @@ def new_world(spec: LlcProcessor, *, seed: int, replication: int) -> World:
         [spec.caches(int(word[0]))], streams[len(SOURCES) :], most_entries=100_000
     )
     hierarchies.warm_up(caches, 0)
+    hierarchies.request(caches, 0, LEAST_WARM_UP + CACHE_WARM_UP * int(caches.caches["capacity"].sum()))
     plan = np.zeros(1, dtype=PLAN)
     for name in ("cores", "capacity", "arrival_rate"):
         plan[name] = getattr(spec, name)
