@@ -45,6 +45,8 @@ COMMON = 12
 """Drawn systems with a sort of fullest resource, or variant, for it to be told from the others."""
 RIDGE = 4.0
 """Weight of the squared coefficients, so that features of few systems change little."""
+FRESH = 300
+"""Systems of another seed with which intervals are tested on these, not from half to half."""
 FOLDS = 5
 ROUNDED = 1e-9
 """By which values may lie outside those drawn."""
@@ -288,7 +290,7 @@ def tested_rows(
     records: list[Record], tested: list[Record], table: dict[str, Any] | None = None
 ) -> tuple[list[list[str]], list[Seen]]:
     """Return the rows of `coverage` and what they are made of: on records of another seed, or on a half."""
-    if tested:
+    if len(tested) >= FRESH:
         table, found = table or calibrated(residuals(records)), residuals(tested)
     else:
         halves = [[one for one in residuals(records) if one.number // FOLDS % 2 == half] for half in (0, 1)]
@@ -299,8 +301,9 @@ def tested_rows(
 def report(records: list[Record], tested: list[Record], others: list[Record]) -> tuple[dict[str, Any], str]:
     """Write the table of intervals and directions from all records; return it, and how well intervals hold.
 
-    ``tested``: records of another seed that the intervals are to cover, by default those from one half of the
-    records the other half; ``others``: neighbours of records. The table of the README is brought up to date.
+    ``tested``: records of another seed that the intervals are to cover, if they are `FRESH` or more, else
+    those from one half of the records the other half; ``others``: neighbours of records. The table of the
+    README is brought up to date.
     """
     table = calibrated(residuals(records))
     for kind, along in directions(records, others).items():

@@ -31,6 +31,8 @@ DECISIONS: dict[str, dict[str, Any]] = {
     "system": {"parts.pool.count": 2.0},
 }  # fmt: skip
 """The decisions of each kind: a factor of the number, or two words of which the other is taken."""
+NOTICED = 0.01
+"""Relative difference from which on a choice matters."""
 FEWEST_PAIRS = 5
 """Pairs that the simulation separates, for a metric to be told of along a decision."""
 
@@ -71,7 +73,8 @@ def drawn_neighbours(records: list[Record], count: int, executor: Executor) -> l
 def directions(records: Iterable[Record], others: Iterable[Record]) -> dict[str, Any]:
     """Return by kind, decision and metric how many pairs are ordered alike, of those that are separated.
 
-    A simulation separates two whose intervals do not meet.
+    A simulation separates two whose intervals do not meet, and whose values differ by `NOTICED`. A choice to
+    which the model is blind is not ordered alike.
     """
     base = {(record["kind"], record["number"]): record for record in records}
     alike: Counter[tuple[str, str, str]] = Counter()
@@ -84,6 +87,8 @@ def directions(records: Iterable[Record], others: Iterable[Record]) -> dict[str,
             first = one.get("simulation", {}).get("metrics", {}).get(name)
             models = one["model"]["metrics"].get(name), other["model"]["metrics"].get(name)
             if first is None or None in models or not (low > first[2] or high < first[1]):
+                continue
+            if abs(best - first[0]) < NOTICED * max(abs(best), abs(first[0])):
                 continue
             key = other["kind"], other["of"], name
             separated[key] += 1

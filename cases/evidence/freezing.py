@@ -9,6 +9,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 
 from cases.evidence.record import SHORT, Effort, Record, drawn, simulated, solved, spec_of, write
+from qmodels.systems.noc.memory import Transactions
 
 SHARES = {
     "packet-processor": 0.20, "noc": 0.20, "queueing-network": 0.15, "dram": 0.135, "system": 0.065,
@@ -46,7 +47,8 @@ def _closed(record: Record) -> bool:
     """Return whether no load is too much for the system of a record."""
     spec = spec_of(record)
     sources = [*getattr(spec, "classes", ()), *getattr(spec, "flows", ())]
-    return record["kind"] in ENDING or (bool(sources) and all(one.closed for one in sources))
+    waiting = isinstance(getattr(spec, "traffic", None), Transactions)
+    return record["kind"] in ENDING or waiting or (bool(sources) and all(one.closed for one in sources))
 
 
 def freeze(

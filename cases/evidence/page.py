@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cases.evidence.calibrate import HEADS, MAIN, ROOT, Seen, simulator, tested_rows
+from cases.evidence.calibrate import FRESH, HEADS, MAIN, ROOT, Seen, simulator, tested_rows
 from cases.evidence.constants import loaded
 from cases.evidence.record import Record
 from cases.tables import markdown_table
@@ -67,7 +67,7 @@ were left out, and by how many points the mean error grows where the constant is
 def write(records: list[Record], tested: list[Record], table: dict[str, Any]) -> None:
     """Write page and picture of a table of intervals: on records of another seed, or from half to half."""
     rows, every = tested_rows(records, tested, table)
-    fresh = bool(tested)
+    fresh = len(tested) >= FRESH
     of = "of another seed than the intervals were made from" if fresh else "of the other half"
     about = (
         "On systems drawn with a seed that no interval was made from." if fresh else

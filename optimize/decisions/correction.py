@@ -31,7 +31,7 @@ before the first simulation and weigh little after some tens."""
 FREEDOM = 0.5
 """Degrees of freedom of Student's factor for each simulated design, by which the intervals from few designs
 are widened: their parameters are the most probable ones, as if known. Chosen in view of
-`cases.decision_errors.coverage`."""
+how intervals covered the 2,700 designs of the default study, all simulated."""
 
 
 class Scale:

@@ -57,7 +57,7 @@ def hit_ratios(spec: LlcProcessor) -> HitRatios:
     yet taken stay empty.
 
     Approximation: what all caches find together is within 0.9 percentage points of simulation in each
-    of 188 designs whose lines stay. Where they leave, within
+    of 188 designs around the published one, whose lines stay. Where they leave, within
     0.7 points in 160 designs of 1 to 64 cores with an LLC of 2 to 200 % of the table. Where they stay in an
     LLC much larger than few private caches, too low: by 11 points with one core and 85 % of the table.
     """

@@ -106,9 +106,9 @@ def solve_noc(noc: Noc) -> Answer:
 
     The queue of step 1 and the recursion over full buffers are old ideas [1]_; the constants that weigh
     steps 2 to 4 (`qmodels.noc.waits.WormholeLaw`) were fitted to flit-level simulations of 45 networks,
-    which were not kept, and 15 of BookSim2's. An approximation; ``error`` says how good,
-    on those of BookSim2 and 35 that were not fitted (two terms for short buffers and classes of channels
-    came after a look at them). What the networks that are kept say of the constants: `cases.fits.network`.
+    which were not kept, and 15 of BookSim2's. An approximation (two terms for short
+    buffers and classes of channels came after a look at 35 that were not fitted). What kept networks say of
+    the constants: ``python -m cases.evidence constants``.
 
     Packets of different lengths, wider and narrower links and wires of any length enter through the
     moments of the time a packet keeps a channel busy. Priorities multiply :math:`U` and :math:`h` by

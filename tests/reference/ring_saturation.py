@@ -1,7 +1,7 @@
 """Saturation of rings and Spidergons by flit-level simulation: where they collapse, what they carry jammed.
 
 ``python tests/reference/ring_saturation.py simulate`` writes `ring_saturation.csv` (half an hour). The
-constants of `qmodels.noc.collapse` are fitted to two thirds of the networks by `cases.fits.network`. Run from
+constants of `qmodels.noc.collapse` were fitted to two thirds of the networks. Run from
 the root of the repository, with it on the path.
 """
 

@@ -1,7 +1,4 @@
-"""Intervals that rare large jobs make too narrow have no upper end, or come from the idle times.
-
-How often they cover is in the table of `cases.coverage.study`.
-"""
+"""Intervals that rare large jobs make too narrow have no upper end, or come from the idle times."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ from qmodels.systems.traffic.arrivals import Recorded
 
 SURE = 40
 LESS = "80 to 90 %"
-"""Simulated designs from which intervals were found to cover, and what they cover with 5 to 20 of them
-(`cases.decision_errors.coverage`)."""
+"""Simulated designs from which intervals were found to cover, and what they cover with 5 to 20 of them: of
+the 2,700 designs of the default study under four workloads, all simulated."""
 
 POINTS = 12
 """Rows of the table of the front."""
