@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cases.study.packet_processor import BIAS, ERROR, PART
+from cases.study.packet_processor import BIAS, ERROR
 from qmodels.systems.spec.metrics import METRICS, is_relative
 from qmodels.systems.spec.whole import whole
 
@@ -24,8 +24,6 @@ _UNITS = {"interleaving_step": "segments", "link_width": "bytes"}
 
 def unit(name: str) -> str:
     """Return the unit of a column of a study's tables, "1" for a share or a plain number, "" for words."""
-    if name.startswith(PART):
-        return "ns"
     if name.startswith((ERROR, BIAS)):
         return "%" if is_relative(name.partition(": ")[2]) else "points"
     if name in ("stable", "validated", "doubts", "bottleneck", "short"):

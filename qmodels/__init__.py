@@ -40,7 +40,11 @@ if TYPE_CHECKING:
     from qmodels import validate as validate
     from qmodels.dispatch import bounds as bounds
     from qmodels.dispatch import solve as solve
+    from qmodels.interactive import explore as explore
+    from qmodels.interactive import presets as presets
+    from qmodels.interactive import read as read
     from qmodels.interactive import what_if as what_if
+    from qmodels.optimize import Space as Space
     from qmodels.systems.cache.llc_processor import LlcProcessor as LlcProcessor
     from qmodels.systems.cache.spec import CacheLevel as CacheLevel
     from qmodels.systems.cache.spec import CacheSystem as CacheSystem
@@ -69,6 +73,8 @@ if TYPE_CHECKING:
     from qmodels.systems.stations.queueing_network import tandem as tandem
     from qmodels.systems.traffic.trace import read_trace as read_trace
     from qmodels.systems.traffic.workload import Workload as Workload
+    from qmodels.validate import compare as compare
+    from qmodels.validate import simulate as simulate
 else:
     __getattr__, __dir__, __all__ = attached(
         __name__,
@@ -78,7 +84,8 @@ else:
                 "traffic validate"
             ),
             "qmodels.dispatch": "bounds solve",
-            "qmodels.interactive": "what_if",
+            "qmodels.interactive": "explore presets read what_if",
+            "qmodels.optimize": "Space",
             "qmodels.systems.cache.llc_processor": "LlcProcessor",
             "qmodels.systems.cache.spec": "CacheLevel CacheSystem",
             "qmodels.systems.composed.flow": "Flow",
@@ -97,6 +104,7 @@ else:
             "qmodels.systems.stations.queueing_network": "QueueingNetwork single_station tandem",
             "qmodels.systems.traffic.trace": "read_trace",
             "qmodels.systems.traffic.workload": "Workload",
+            "qmodels.validate": "compare simulate",
         },
         GROUPS,
     )

@@ -54,7 +54,7 @@ else:
 """
 """What is killed: an exploration on the command line, a campaign, a calibration on a campaign's runs."""
 
-TABLES = {"exploration": "designs.csv", "campaign": "table.csv", "calibration": "table.csv"}
+TABLES = {"exploration": "designs-dram.csv", "campaign": "table.csv", "calibration": "table.csv"}
 
 
 def started(*words: object, limit: int | None = None, meek: bool = False) -> subprocess.Popen[str]:
@@ -173,10 +173,10 @@ def exploring(out: Path, **limits: Any) -> tuple[int, str]:
 def test_pieces_of_a_killed_save_are_taken_over(tmp_path):
     out = tmp_path / "study"
     (out / ".writing").mkdir(parents=True)
-    (out / ".writing" / "designs.csv").write_text("half")
+    (out / ".writing" / "designs-dram.csv").write_text("half")
     (out / ".report.html.part").write_text("half")
     assert exploring(out) == (0, "")
-    assert not (out / ".writing").exists() and (out / "designs.csv").read_text() != "half"
+    assert not (out / ".writing").exists() and (out / "designs-dram.csv").read_text() != "half"
 
 
 @POSIX

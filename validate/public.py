@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from validate.campaigns.simulate import simulate as simulate
     from validate.campaigns.table_files import write_parquet as write_parquet
     from validate.comparison.model import compare as compare
+    from validate.comparison.paired import PairComparison as PairComparison
     from validate.comparison.result import Comparison as Comparison
     from validate.comparison.result import SweepComparison as SweepComparison
     from validate.estimates.statistics import Estimate as Estimate
@@ -33,6 +34,7 @@ else:
             "validate.campaigns.simulate": "simulate",
             "validate.campaigns.table_files": "write_parquet",
             "validate.comparison.model": "compare",
+            "validate.comparison.paired": "PairComparison",
             "validate.comparison.result": "Comparison SweepComparison",
             "validate.estimates.statistics": "Estimate",
             "validate.noc.saturation": "saturation_rate",

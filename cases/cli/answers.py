@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cases.study.details import LEGEND, cell, sweep_doubts
 from cases.study.packet_processor import BIAS, ERROR, error_columns
-from cases.study.words.doubts import sweep_doubts
-from cases.study.words.stated_error import LEGEND, cell
-from cases.study.words.stream import trace_limits, trace_note, trace_summary
+from cases.study.stream import trace_limits, trace_note, trace_summary
 from cases.tables import columns_of, csv_text, text_table, unit
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.saving import said

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from cases.study.packet_processor import CHOICES, DATA, WORKLOADS
+from cases.study.goals import read_choices, technology
+from cases.study.packet_processor import DATA, WORKLOADS, default_choices
 from cases.systems import found
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import find_field
@@ -61,18 +62,18 @@ def read_specs(
             reading = {"file": str(file.absolute()), **reading_of(file, interface, columns, files)}
             # The default sizes give way to the trace's own.
             recorded = {"workload.arrivals": {"kind": "recorded", "trace": reading}, "workload.sizes": "imix"}
-            specs[name] = spec_from_toml(source, recorded | values)
+            specs[name] = spec_from_toml(source, recorded | _on(source, values))
     else:
         if interface or columns:
             raise ValueError("--interface and --columns need a --trace")
         bundled = {name: DATA / f"{name}.toml" for name in WORKLOADS}
         sources = {_name(spec): file} if spec and file else bundled
-        specs = {name: spec_from_toml(source, values) for name, source in sources.items()}
+        specs = {name: spec_from_toml(source, _on(source, values)) for name, source in sources.items()}
     main = next(iter(specs.values()))
     if not isinstance(main, PacketProcessor):
         return specs, []
     paths = {find_field(main, name) for name in values}
-    return specs, [name for name in CHOICES if find_field(main, name) in paths]
+    return specs, [name for name in default_choices(main) if find_field(main, name) in paths]
 
 
 def source_of(spec: Path) -> Path | str:
@@ -120,6 +121,23 @@ def choices_of(setting: str) -> tuple[str, list[Any]]:
     if isinstance(value, list):
         return name, value
     return name, [read_value(part.strip()) for part in setting.partition("=")[2].split(",")]
+
+
+def _on(source: Path | str, values: dict[str, Any]) -> dict[str, Any]:
+    """Return settings for a file; another memory technology keeps the file's number of channels."""
+    return technology(spec_from_toml(source), values) if "dram" in values else values
+
+
+def varied(spec: Any, vary: Iterable[str]) -> dict[str, list[Any]]:
+    """Return the fields to vary with their choices, by name; each once."""
+    found: dict[str, list[Any]] = {}
+    paths: list[str] = []
+    for name, values in map(choices_of, vary):
+        paths.append(find_field(spec, name))
+        if paths.count(paths[-1]) > 1:
+            raise ValueError(f"--vary must name a field once, got {name!r} twice")
+        found[name] = values
+    return read_choices(spec, found)
 
 
 def reading_of(

@@ -9,11 +9,11 @@ from typing import NoReturn
 
 import typer
 
-from cases.cli import answering, concluding, kinds, serving, studies, tracing
+from cases.cli import answering, concluding, diffing, kinds, serving, studies, tracing
 from cases.cli.app import app
 from cases.cli.console import fail
 
-COMMANDS = (studies, answering, serving, tracing, kinds, concluding)
+COMMANDS = (studies, answering, diffing, serving, tracing, kinds, concluding)
 """Modules whose commands the application has."""
 
 

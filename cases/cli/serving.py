@@ -31,20 +31,18 @@ def serve(
     from cases.cli.inputs import read_specs
     from cases.what_if.server import Server
     from cases.what_if.session import Session
-    from cases.what_if.solving import Aside
 
     designs = read_specs(spec, trace, settings or (), interface, columns)[0]
-    with Aside() as aside:
-        session = Session(next(iter(designs.values())), aside)
-        try:
-            with interruptible(), Server(session, port) as server:
-                put(f"{server.url}\nOnly for this machine; Ctrl-C ends it.\n")
-                if browser:
-                    webbrowser.open(server.url)
-                server.serve_forever()
-        except KeyboardInterrupt:
-            pass
-    if session.simulating.alive:  # what compiles or simulates cannot be interrupted
+    session = Session(next(iter(designs.values())))
+    try:
+        with interruptible(), Server(session, port) as server:
+            put(f"{server.url}\nOnly for this machine; Ctrl-C ends it.\n")
+            if browser:
+                webbrowser.open(server.url)
+            server.serve_forever()
+    except KeyboardInterrupt:
+        pass
+    if session.simulating:  # what compiles or simulates cannot be interrupted
         sys.stdout.flush()
         os._exit(0)
     return 0

@@ -31,6 +31,32 @@ from cases.cli.console import Forms, Output, fail, interruptible, progress_bars
 from cases.published import CASES
 from cases.study import PACKETS
 
+LONGEST = 60.0
+"""Time for simulations unless it is given, if the choice is not simulated before. [s]"""
+
+ENOUGH = 3
+"""Designs after which simulation ends once the best is among them, unless a time is given."""
+
+
+def budget_of(text: str | None) -> float:
+    """Return the seconds of ``--budget``, by default the longest.
+
+    Examples
+    --------
+    >>> budget_of("2min")
+    120.0
+    """
+    from qmodels.systems.spec.conditions import seconds
+
+    if text is None:
+        return LONGEST
+    try:
+        return seconds(text, "--budget")
+    except ValueError as error:
+        if text.replace(".", "", 1).isdigit():
+            raise ValueError(f"{error}; a limit of the cost is --subject-to 'cost <= {text}mm2'") from None
+        raise
+
 
 @app.command()
 def explore(
@@ -88,36 +114,41 @@ def explore(
     A varied field that is set (--set channels=4 or --set 'channels=[2,4]') is explored over these values;
     with --vary these fields alone vary, of a system of any kind.
     """
-    from cases.cli import exploring
-    from cases.cli.inputs import read_specs
-    from cases.study.check import Runs
-    from cases.study.goals import goals_of
+    from cases.cli.inputs import read_specs, varied
+    from cases.study.files import front_columns, save_study, summary, whole_text
+    from cases.study.plots import front_figure
+    from cases.study.screen import study_text
+    from cases.study.simulating import Runs
+    from cases.study.study import explore_case
+    from cases.tables import csv_text
+    from optimize.search.clock import span
 
     output = Output(as_json, as_csv, plot)
     _require_study_directory(out)
     specs, given = read_specs(spec, trace, settings or (), interface, columns)
-    main = next(iter(specs.values()))
-    choices = exploring.choices(main, vary or ())
-    goals = goals_of(main, {"minimize": minimize or (), "maximize": maximize or (), "subject_to": targets})
-    runs = Runs(packets=packets, replications=replications, seed=seed, workers=workers)
-    asked = exploring.Asked(
-        specs=specs,
-        choices=choices,
-        given=given,
-        goals=goals,
-        seconds=exploring.budget_of(budget),
-        enough=exploring.ENOUGH if budget is None else None,
-        runs=runs,
-        out=out,
-        full=full,
-    )
+    seconds = budget_of(budget)
     with progress_bars() as bars, interruptible():
-        explored = asked.explored(bars)
-    paths = [*explored.paths, *([] if plot is None else [plot])]
-    text = explored.forms.text
-    files = _listed(paths) if full else ""
-    output.show(explored.forms._replace(text=lambda: text() + files), explored.figure)
-    return 130 if explored.interrupted else 0
+        study = explore_case(
+            specs,
+            given=given,
+            choices=varied(next(iter(specs.values())), vary or ()),
+            goals={"minimize": minimize or (), "maximize": maximize or (), "subject_to": targets},
+            budget_seconds=seconds,
+            enough=ENOUGH if budget is None else None,
+            runs=Runs(packets=packets, replications=replications, seed=seed, workers=workers),
+            out=out,
+            progress=bars,
+            then=f", then simulations for at most {span(seconds)}" if seconds else "",
+        )
+        paths = [*save_study(study, out), *([] if plot is None else [plot])]
+    text = (
+        (lambda: whole_text(study, str(out)).rstrip() + _listed(paths))
+        if full
+        else (lambda: study_text(study, str(out)))
+    )
+    forms = Forms(text, lambda: summary(study), lambda: csv_text(front_columns(study.parts[0])))
+    output.show(forms, lambda: front_figure(study))
+    return 130 if study.interrupted else 0
 
 
 @app.command()
@@ -135,22 +166,17 @@ def show(
     """Replay one design of a study: where its time goes, solved beside simulated, resources by load."""
     from dataclasses import replace
 
-    from cases.cli import exploring
     from cases.study.files import load_study
+    from cases.study.goals import choice_word
 
     output = Output(as_json, as_csv, plot)
-    if (study / exploring.SPEC).exists():
-        from validate import simulate
-
-        one, varied = exploring.design_of(study, design)
-        show_comparison(one, simulate(one), output, {"design": design, **varied})
-        return 0
     parts = {part.name: part for part in load_study(study)}
     chosen = next(iter(parts)) if workload is None else workload
     if chosen not in parts:
         raise ValueError(f"--workload must be one of {', '.join(parts)}, got {chosen!r}")
     part = parts[chosen]
-    head = {"workload": chosen, "design": design, **part.space.point(design)}
+    point = {name: choice_word(value) for name, value in part.space.point(design).items()}
+    head = {"workload": chosen, "design": design, **point}
     simulated = replace(part.runs, workers=workers).simulate(part.space.spec(design))
     show_comparison(part.space.spec(design), simulated, output, head)
     return 0
@@ -189,7 +215,7 @@ def reproduce(
     with --simulate: qmodels reproduce llc3d/slices --set slices=14
     """
     from cases.published.own import paper_of
-    from cases.study.run import STORE
+    from cases.study.study import SIMULATED
     from cases.tables import csv_text
     from validate import CampaignInterrupted
 
@@ -211,7 +237,7 @@ def reproduce(
             result = chosen.today()
         else:
             with interruptible():
-                result = chosen.reproduce(trace, store=None if out is None else out / STORE)
+                result = chosen.reproduce(trace, store=None if out is None else out / SIMULATED)
     except CampaignInterrupted as interrupt:
         fail(f"interrupted: {interrupt}", 130)
     paths = [] if out is None else result.save(out)
@@ -232,14 +258,12 @@ def _listed(paths: Sequence[Path]) -> str:
 
 def _require_study_directory(out: Path) -> None:
     """Refuse to mix a study with other files."""
-    from cases.cli.exploring import SPEC
-    from cases.cli.exploring import STORE as SOLVED
     from cases.study.files import SUMMARY
-    from cases.study.run import STORE
+    from cases.study.study import SIMULATED, SOLVED
     from qmodels.systems.spec.whole import is_piece
 
     require_directory(out)
-    ours = (SUMMARY, STORE, SPEC, SOLVED)
+    ours = (SUMMARY, SIMULATED, SOLVED)
     others = out.is_dir() and not all(map(is_piece, out.iterdir()))
     if others and not any((out / name).exists() for name in ours):
         raise ValueError(

@@ -68,7 +68,7 @@ def _in_a_system(
 ) -> Described:
     """Describe traces and what of them does not fit a system, whose capacity is the model's answer."""
     from cases.cli.inputs import read_specs
-    from cases.study.words.stream import trace_limits, trace_warnings
+    from cases.study.stream import trace_limits, trace_warnings
     from qmodels import solve
 
     said = {}

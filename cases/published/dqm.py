@@ -39,7 +39,7 @@ from qmodels.systems.traffic.sizes import SizeLaw, bimodal, fixed, heavy_tailed,
 from qmodels.systems.traffic.trace import Trace, read_trace
 
 if TYPE_CHECKING:
-    from cases.study.check import Runs
+    from cases.study.simulating import Runs
 
 PUBLISHED_SEGMENTS = 4_194_304
 SEGMENTS, PAGE_SEGMENTS = 4096, 128
@@ -447,7 +447,7 @@ def compute(
     technique is simulated; otherwise 3 replications of 200 000 packets; ``exploration``: whether to explore
     the 180 techniques; ``causes``: whether to change one property of the traffic at a time.
     """
-    from cases.study.check import Runs
+    from cases.study.simulating import Runs
 
     runs = runs or Runs(packets=200_000, replications=3)
     base, space = case_spec(trace), technique_space(case_spec(trace))

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cases.study.packet_processor import CHOICES, MAXIMIZE, MINIMIZE, SUBJECT_TO
+import numpy as np
+
+from cases.study.packet_processor import MAXIMIZE, MINIMIZE, SUBJECT_TO, default_choices, default_space
 from optimize import checks
 from optimize.decisions.decision import Decision
 from optimize.decisions.reasons import Question
 from optimize.spaces.space import Space
+from qmodels.systems.memory.dram_presets import PRESETS
 from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.spec.conditions import conditions, quantity, require_metrics
-from qmodels.systems.spec.fields import find_field, find_fields, get_field
+from qmodels.systems.spec.conditions import conditions, metric_named, require_metrics
+from qmodels.systems.spec.fields import find_field, find_fields, get_field, is_branch, is_spec, replace_paths
+from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
+from qmodels.systems.spec.text.writing import document
 
 GOALS = ("minimize", "maximize", "subject_to")
 
@@ -45,7 +50,11 @@ def goals_of(spec: Any, goals: Mapping[str, Any] | None = None) -> dict[str, Any
     given = dict(goals or {})
     for name in given:
         checks.choice("goals", name, GOALS)
-    minimize, maximize = checks.objectives(given.get("minimize", ()), given.get("maximize", ()))
+    named = (
+        [metric_named(spec, name) for name in ([one] if isinstance(one, str) else one)]
+        for one in (given.get("minimize", ()), given.get("maximize", ()))
+    )
+    minimize, maximize = checks.objectives(*named)
     limits = conditions(spec, given.get("subject_to"))
     require_metrics(spec, minimize, "minimize")
     require_metrics(spec, maximize, "maximize")
@@ -59,48 +68,97 @@ def goals_of(spec: Any, goals: Mapping[str, Any] | None = None) -> dict[str, Any
     return {"minimize": minimize, "maximize": maximize, "subject_to": limits}
 
 
-def chosen_space(spec: PacketProcessor, choices: Mapping[str, Iterable[Any]]) -> Space:
-    """Return the designs of a packet processor in which only some fields vary.
+def space_of(
+    spec: Any, choices: Mapping[str, Iterable[Any]] | None = None, given: Iterable[str] = ()
+) -> Space:
+    """Return the designs in which some fields vary; without any the default space of a packet processor.
 
-    Fields of the default space keep their columns, with the value they have as their only choice.
+    Fields of that default space keep their columns, with the value they have as their only choice.
 
     Examples
     --------
-    >>> chosen_space(PacketProcessor(), {"dram.channels": [2, 4], "dram.banks": [4, 8]})
+    >>> space_of(PacketProcessor(), {"dram.channels": [2, 4], "dram.banks": [4, 8]})
     Space(PacketProcessor: interleaving_step[1] x channels[2] x alloc_trial_count[1] x link_width[1] x slices[1] x dram.banks[2] = 4 designs)
     """  # noqa: E501
-    paths = {find_field(spec, name): name for name in CHOICES}
-    wanted: dict[str, Iterable[Any]] = {name: (get_field(spec, name),) for name in CHOICES}
-    for name, path in find_fields(spec, choices, "--vary").items():
-        wanted[paths.get(path, name)] = choices[name]
+    found = {find_field(spec, name): list(values) for name, values in (choices or {}).items()}
+    if not found and not isinstance(spec, PacketProcessor):
+        raise ValueError("--vary must name a field and its choices, such as --vary link_width=8,16, got none")
+    if not found:
+        return default_space(spec, given)
+    if not isinstance(spec, PacketProcessor):
+        return Space(spec, choices)
+    wanted: dict[str, Iterable[Any]] = {}
+    for name in default_choices(spec):
+        path = find_field(spec, name)
+        if not any(path.startswith(f"{part}.") for part in found):
+            wanted[name] = (get_field(spec, path),)
+    paths = {find_field(spec, name): name for name in wanted}
+    for name, path in find_fields(spec, choices or {}, "--vary").items():
+        wanted[paths.get(path, name)] = (choices or {})[name]
     return Space(spec, wanted)
 
 
-def question_text(spec: Any, goals: Mapping[str, Any]) -> str:
-    """Return what is asked in words.
+def read_choices(spec: Any, choices: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
+    """Return choices in which parts that are written by a word, such as ``dram=DDR5-6400``, are parts.
 
     Examples
     --------
-    >>> question_text(PacketProcessor(), goals_of(PacketProcessor(), {"minimize": "cost"}))
-    'least cost, with overflow probability at most 0.001 (by default)'
+    >>> found = read_choices(PacketProcessor(), {"dram": ["DDR5-6400", "DDR4-3200"]})
+    >>> [one.preset for one in found["dram"]]
+    ['DDR5-6400', 'DDR4-3200']
     """
-    wanted = [
-        f"{word} {_listed(names)}"
-        for word, names in (("least", goals["minimize"]), ("most", goals["maximize"]))
-        if names
-    ]
-    limits = [
-        f"{metric} {word} {quantity(spec, metric, bound)}{' (by default)' * (SUBJECT_TO.get(metric) == ends)}"
-        for metric, ends in goals["subject_to"].items()
-        for word, bound in zip(("at least", "at most"), ends, strict=True)
-        if bound is not None
-    ]
-    text = " and ".join(wanted) + (f", with {_listed(limits)}" if limits else "")
-    return text.replace("_", " ")
+    found: dict[str, list[Any]] = {}
+    for name, values in choices.items():
+        path = find_field(spec, name)
+        part = is_branch(get_field(spec, path))
+        found[name] = [
+            value if is_spec(value) or not part else get_field(with_values(spec, {path: value}), path)
+            for value in values
+        ]
+    return found
 
 
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+def with_values(spec: Any, values: Mapping[str, Any]) -> Any:
+    """Return a spec with fields set to what a file would hold, by their names.
+
+    A packet processor with another memory, ``dram = "DDR5-6400"``, keeps the number of its channels.
+    """
+    return spec_from_toml(to_toml(spec, kind=True), technology(spec, values))
+
+
+def technology(spec: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings in which a memory that is a word has the channels of the one it stands for."""
+    found = dict(values)
+    word = found.get("dram")
+    if isinstance(spec, PacketProcessor) and isinstance(word, str) and word in PRESETS:
+        channels = next((found.pop(name) for name in ("channels", "dram.channels") if name in found), None)
+        count = int(spec.channels) if channels is None else channels
+        found["dram"] = {"kind": "dram-system", "preset": word, "geometry": {"channels": count}}
+    return found
+
+
+def choice_word(value: Any) -> Any:
+    """Return a choice as a table has it: a part by its preset, or by the word that a file has for it."""
+    if not is_spec(value):
+        return value.item() if isinstance(value, np.generic) else value
+    written = document(value)
+    return getattr(value, "preset", "") or (written if isinstance(written, str) else str(value))
+
+
+def choice_tables(space: Space) -> dict[str, list[Any]]:
+    """Return the choices of a space as `read_choices` reads them from a file."""
+    found = {}
+    for name, values in space.choices.items():
+        wholes = [document(replace_paths(space.base, {space.paths[name]: value})) for value in values]
+        parts = any(map(is_spec, values))
+        found[name] = [_inside(one, space.paths[name]) for one in wholes] if parts else list(values)
+    return found
+
+
+def _inside(table: Any, path: str) -> Any:
+    for name in path.split("."):
+        table = table[name]
+    return table
 
 
 def traffic_field(decision: Decision) -> str | None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from optimize.spaces.space import Space
+from optimize.spaces.stability import LOAD, RESOURCE
 from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.spec.fields import array_fields, get_field, replace_fields
+from qmodels.systems.spec.fields import array_fields, find_field, get_field, replace_fields
 from qmodels.systems.spec.text.toml import from_toml
 from qmodels.systems.traffic.workload import Workload
 
@@ -44,12 +44,6 @@ MINIMIZE = ("cost", "packet_latency_p99")
 MAXIMIZE = ("saturation_data_rate",)
 SUBJECT_TO = {"overflow_probability": (None, 1e-3)}
 
-PART = "part: "
-"""Prefix of the columns that hold the shares of the packet latency."""
-
-LOAD = "load: "
-"""Prefix of the columns that hold the busy fraction of the busiest member of each group of resources."""
-
 ERROR = "error: "
 """Prefix of the columns that hold the error which an answer states of its metrics."""
 
@@ -66,11 +60,26 @@ def default_processor(workload: str = WORKLOADS[0]) -> PacketProcessor:
     return from_toml(DATA / f"{workload}.toml", PacketProcessor)
 
 
+def default_choices(base: PacketProcessor) -> dict[str, tuple[int, ...]]:
+    """Return the fields of the default space that a processor has, with their choices.
+
+    Devices behind controllers have the step of their address map, and no interleaving step.
+    """
+    found = {}
+    for name, values in CHOICES.items():
+        try:
+            find_field(base, name)
+        except ValueError:
+            continue
+        found[name] = values
+    return found
+
+
 def default_space(
     base: PacketProcessor,
     given: Iterable[str] = (),
     *,
-    choices: Mapping[str, Iterable[Any]] = MappingProxyType(CHOICES),
+    choices: Mapping[str, Iterable[Any]] | None = None,
 ) -> Space:
     """Return the designs around a base spec.
 
@@ -80,7 +89,7 @@ def default_space(
     for example `FULL_CHOICES`.
     """
     free = base.noc.topology.nodes - base.noc.initiators
-    wanted = dict(choices)
+    wanted: dict[str, Iterable[Any]] = dict(default_choices(base) if choices is None else choices)
     if "channels" in wanted:
         wanted["channels"] = [channels for channels in wanted["channels"] if channels <= free]
     values = {name: get_field(base, name) for name in wanted}
@@ -106,36 +115,29 @@ def along_axes(spec: PacketProcessor) -> PacketProcessor:
     return replace_fields(spec, {path: values.reshape(shape) for (path, values), shape in pairs})
 
 
-def solved_columns(spec: PacketProcessor) -> dict[str, Any]:
-    """Solve a spec (a sweep of them) and return what the table of a study holds for each design."""
+def solved_columns(spec: Any) -> dict[str, Any]:
+    """Solve a spec of any kind (a sweep of them) and return the columns of a study for each design."""
     from qmodels import solve
 
     answer: Any = solve(spec)
-    return result_columns(answer)
+    return {
+        **answer.metrics,
+        "stable": answer.stable,
+        RESOURCE: answer.bottleneck,
+        LOAD: answer.bottleneck_load,
+        **error_columns(answer),
+    }
 
 
-def error_columns(result: Answer) -> dict[str, Any]:
+def error_columns(answer: Answer) -> dict[str, Any]:
     """Return the stated error of every metric that has one, and whether the answer is validated.
 
     Explorations refuse NaN: infinite where nothing was measured.
     """
-    stated = {ERROR + name: error.mean for name, error in result.error.items()}
-    stated |= {BIAS + name: error.bias for name, error in result.error.items()}
+    stated = {ERROR + name: error.mean for name, error in answer.error.items()}
+    stated |= {BIAS + name: error.bias for name, error in answer.error.items()}
     found = {name: np.nan_to_num(value, nan=np.inf) for name, value in stated.items()}
-    return {"validated": result.validated, **found}
-
-
-def result_columns(result: Answer) -> dict[str, Any]:
-    """Return the metrics of a result with its verdict, stated errors, shares of the latency and loads."""
-    return {
-        **result.metrics,
-        "stable": result.stable,
-        "bottleneck": result.bottleneck,
-        "bottleneck_load": result.bottleneck_load,
-        **error_columns(result),
-        **{PART + name: value for name, value in result.latency_parts.items()},
-        **{LOAD + name: value for name, value in result.utilization.items()},
-    }
+    return {"validated": answer.validated, **found}
 
 
 def generate_trace() -> str:

@@ -1,250 +1,152 @@
-"""Pictures of a study: the front with its simulated points, and the error of the model."""
+"""The picture of a study: latency over cost, the front a line, the star, simulated designs with intervals."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cases.plots import BLUE, GREEN, GREY, ORANGE, label, new_figure, save
-from cases.study.check import LOAD_OF_THE_CLAIM, Check, half_widths, model_error
-from cases.study.parts import Part, Study
-from cases.study.several_picture import several_figure
-from cases.tables import many
-from optimize.search.pareto import FloatArray
-from optimize.spaces.numbering import Columns
-from qmodels.systems.spec.metrics import is_relative
+from cases.plots import GREEN, GREY, new_figure, save
+from cases.study.goals import choice_word
+from cases.study.screen import words
+from cases.study.study import Part, Study
+from optimize.search.pareto import FloatArray, nondominated
+from qmodels.systems.spec.conditions import unit_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-VIEWS = (("cost", "packet_latency_p99"), ("cost", "saturation_data_rate"))
-"""The two projections of the front that are drawn."""
+PALETTE = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#9d755d", "#e45756", "#72b7b2", "#eeca3b")
+"""Colours of the choices of a field."""
 
-COMPARED = (
-    "packet_latency",
-    "packet_latency_p99",
-    "lookup_latency",
-    "write_latency",
-    "read_latency",
-    "saturation_data_rate",
-    "energy_per_packet",
-    "pointer_accesses_per_allocation",
-    "write_conflict_probability",
-    "read_conflict_probability",
-    "row_hit_ratio",
-    "llc_hit_ratio",
-    "max_utilization",
-)
+COLOURED = "channels"
+"""The field by whose choices designs are coloured where it varies."""
+
+TIMES = ("latency", "time", "delay")
+"""Words in the names of metrics that are drawn upwards."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """The two axes of the picture, and the field of the colours."""
+
+    x: str
+    y: str
+    colour: str = ""
+
+    @classmethod
+    def of(cls, part: Part) -> View:
+        """Return the view of a workload: a time over the cost, as far as these are objectives."""
+        model = part.model
+        varied = {name: values for name, values in model.space.choices.items() if len(values) > 1}
+        widest = max(varied or model.space.choices, key=lambda name: len(model.space.choices[name]))
+        goals = model.objectives
+        times = [name for name in goals if any(word in name for word in TIMES)]
+        y = (times or [name for name in goals if name != "cost"] or list(goals))[0]
+        others = [name for name in goals if name != y]
+        x = "cost" if "cost" in others else others[0] if others else widest
+        fields = [name for name in varied if name != x]
+        fields.sort(key=lambda name: (name.rpartition(".")[2] != COLOURED, -len(varied[name])))
+        return cls(x=x, y=y, colour=fields[0] if fields else "")
+
+    def line(self, part: Part) -> Any:
+        """Return the rows of the front that no other beats in these two metrics, from left to right."""
+        decision, model = part.decision, part.model
+        rows = decision.front
+        if not rows.size:
+            return rows
+        up = [name in model.maximize for name in (self.x, self.y)]
+        points = np.stack([self.values(part, name)[rows] for name in (self.x, self.y)], axis=1)
+        if self.x not in model.objectives:
+            return rows[np.argsort(points[:, 0], kind="stable")]
+        rows = rows[nondominated(points, maximize=up)]
+        return rows[np.argsort(self.values(part, self.x)[rows], kind="stable")]
+
+    def values(self, part: Part, name: str) -> FloatArray:
+        """Return a column as numbers: the choices of a field of words by their places."""
+        column = part.decision.table[name]
+        if column.dtype.kind in "iufb":
+            return column.astype(float)
+        choices = part.model.space.choices[name]
+        return np.array([float(choices.index(value)) for value in column.tolist()])
+
+
+def axis_label(part: Part, name: str) -> str:
+    """Return a metric or field in words, with its unit."""
+    unit = unit_of(part.model.space.base, name)
+    return words(name) + ("" if unit == "1" else f" [{unit}]")
+
+
+def latency_limit(part: Part, view: View) -> float:
+    """Return where the upward axis ends: near saturation it would squeeze the front into a corner."""
+    values, front = view.values(part, view.y), part.decision.front
+    middle = float(np.median(values[front]))
+    seen = values[part.decision.simulated]
+    largest = float(seen.max(where=np.isfinite(seen), initial=0.0))
+    return min(max(2.0 * middle, 1.08 * largest), 5.0 * middle)
 
 
 def save_plots(study: Study, directory: Path) -> list[Path]:
-    """Write the pictures of a study into a directory and return their paths."""
-    figures = {"front": front_figure(study)}
-    if any(part.check is not None and len(part.check.rows) for part in study.parts):
-        figures["errors"] = error_figure(study)
-    together = several_figure(study)
-    if together is not None:
-        figures["traffic"] = together
-    paths = []
-    for name, figure in figures.items():
-        for suffix in (".png", ".svg"):
-            paths.append(directory / f"{name}{suffix}")
-            save(figure, paths[-1])
-            figure.set_layout_engine("none")  # laid out once: the other file is the same picture
+    """Write the picture of a study into a directory, as PNG and SVG, and return the paths."""
+    figure = front_figure(study)
+    paths = [directory / "front.png", directory / "front.svg"]
+    for path in paths:
+        save(figure, path)
+        figure.set_layout_engine("none")  # laid out once: the other file is the same picture
     return paths
 
 
 def front_figure(study: Study) -> Figure:
-    """Return all designs, the front, the starred and the simulated designs, one row per workload."""
-    rows = len(study.parts)
-    figure, axes = new_figure(11, 4.2 * rows + 0.5, rows, len(VIEWS))
-    for part, pair in zip(study.parts, axes, strict=True):
-        for (x, y), one in zip(VIEWS, pair, strict=True):
-            _View(one, part, x, y).draw()
-    handles: dict[str, Any] = {}
-    for one in axes.flat:
-        found = one.get_legend_handles_labels()
-        handles |= dict(zip(found[1], found[0], strict=True))
-    figure.legend(
-        handles.values(), handles.keys(), loc="outside lower center", ncols=2, frameon=False, fontsize=9
-    )
+    """Return all designs, the front, the simulated designs and the star, one picture for each workload."""
+    figure, axes = new_figure(8.5, 4.8 * len(study.parts), len(study.parts), 1)
+    for part, (one,) in zip(study.parts, axes, strict=True):
+        _draw(one, part)
     return figure
 
 
-def latency_limit(part: Part, metric: str) -> float:
-    """Return where the axis of a latency ends: near saturation it would squeeze the front into a corner."""
-    table, front = part.analysis.exploration.table, part.analysis.exploration.front
-    middle = float(np.median(table[metric][front]))
-    checked = part.check.simulated.table.get(metric, np.zeros(0)) if part.check is not None else np.zeros(0)
-    largest = float(checked.max(where=np.isfinite(checked), initial=0.0))
-    return min(max(2.0 * middle, 1.08 * largest), 5.0 * middle)
-
-
-LOOKS: dict[str, dict[str, Any]] = {
-    "design (analytic)": {"s": 7, "color": GREY, "linewidths": 0, "rasterized": True},
-    "saturated by the model (a latency stands at the edge)": {
-        "marker": "x", "s": 9, "color": GREY, "linewidths": 0.7, "rasterized": True,
-    },
-    "Pareto front (analytic)": {
-        "s": 12, "color": BLUE, "linewidths": 0, "rasterized": True,
-    },
-    "simulated: beyond the axis": {
-        "marker": "^", "s": 42, "facecolors": "none", "edgecolors": ORANGE, "zorder": 6,
-    },
-    "simulated: saturated (a latency stands at the edge)": {
-        "marker": "^", "s": 42, "facecolors": ORANGE, "edgecolors": ORANGE, "zorder": 6,
-    },
-    "knee of the model, contradicted: not recommended": {
-        "marker": "X", "s": 70, "color": "black", "edgecolors": "white", "linewidths": 0.8, "zorder": 5,
-    },
-    **dict.fromkeys(
-        ("starred: best simulated", "starred: knee (analytic)"),
-        {"marker": "*", "s": 190, "color": GREEN, "edgecolors": "white", "linewidths": 0.8, "zorder": 7},
-    ),
-}  # fmt: skip
-"""What each kind of mark looks like, by its words in the legend."""
-
-SIMULATED: dict[str, Any] = {
-    "fmt": "s", "ms": 5, "mfc": "none", "color": ORANGE, "capsize": 2, "elinewidth": 1,
-}  # fmt: skip
-"""What simulated designs look like, with their intervals."""
-
-
-class _View:
-    """One projection of the designs of a part onto two metrics."""
-
-    def __init__(self, axes: Axes, part: Part, x: str, y: str) -> None:
-        self.axes, self.part, self.x, self.y = axes, part, x, y
-        self.table = part.analysis.exploration.table
-        front = part.analysis.exploration.front
-        self.top = latency_limit(part, y) if "latency" in y and len(front) else None
-
-    def draw(self) -> None:
-        """Draw all designs, the front, the simulated designs and what is starred."""
-        exploration, axes = self.part.analysis.exploration, self.axes
-        self._dots("design (analytic)", exploration.feasible)
-        self._mark("saturated by the model (a latency stands at the edge)", self.table, ~self.table["stable"])
-        self._dots("Pareto front (analytic)", exploration.front)
-        if self.part.check is not None and len(self.part.check.rows):
-            self._simulated(self.part.check)
-        self._stars()
-        if self.top is not None:
-            axes.set_ylim(0, self.top)
-        axes.set_xlabel(label(self.x))
-        axes.set_ylabel(label(self.y))
-        axes.set_title(self.part.name, fontsize=10, loc="left", fontweight="bold")
-
-    def _dots(self, text: str, rows: Any) -> None:
-        """Draw designs by their analytic values, those inside the axes."""
-        self.axes.scatter(self.table[self.x][rows], self.table[self.y][rows], label=text, **LOOKS[text])
-
-    def _mark(self, text: str, table: Columns, rows: Any) -> None:
-        """Draw rows of a table, if there are any; at its edge what is beyond the axis, or infinite."""
-        x, y = table[self.x][rows], table[self.y][rows]
-        if len(x):
-            inside = y if self.top is None else np.minimum(y, self.top)
-            self.axes.scatter(x, inside, clip_on=False, label=text, **LOOKS[text])
-
-    def _simulated(self, check: Check) -> None:
-        """Draw the simulated designs, each with a line to its analytic value."""
-        x, y, top, simulated = self.x, self.y, self.top, check.simulated.table
-        stable = simulated["stable"] | simulated["undecided"]
-        beyond = stable & (simulated[y] > (np.inf if top is None else top))
-        for k, row in enumerate(check.rows):
-            ends = [self.table[y][row], simulated[y][k]]
-            # An axis without an end has finite values only.
-            heights = ends if top is None else np.minimum(ends, top)
-            places = [self.table[x][row], simulated[x][k]]
-            self.axes.plot(places, heights, color=ORANGE, linewidth=0.8, alpha=0.6)
-        inside = stable & ~beyond
-        self.axes.errorbar(
-            simulated[x][inside],
-            simulated[y][inside],
-            xerr=half_widths(simulated, x)[inside],
-            yerr=half_widths(simulated, y)[inside],
-            label="simulated with 90 % interval; line to the analytic value",
-            **SIMULATED,
-        )
-        self._mark("simulated: beyond the axis", simulated, beyond)
-        self._mark("simulated: saturated (a latency stands at the edge)", simulated, ~stable)
-
-    def _stars(self) -> None:
-        """Draw the recommended design, and the knee of the model where that is another."""
-        star, check, knee = self.part.star, self.part.check, self.part.analysis.exploration.knee
-        if knee is not None and star.against_knee:
-            self._mark("knee of the model, contradicted: not recommended", self.table, [knee])
-        if star.row is not None and star.by_simulation and check is not None:
-            self._mark("starred: best simulated", check.simulated.table, check.rows == star.row)
-        elif star.row is not None:
-            self._mark("starred: knee (analytic)", self.table, [star.row])
-
-
-def error_figure(study: Study) -> Figure:
-    """Return the signed error of the model in each metric at each simulated design of each workload."""
-    parts = [(part, part.check) for part in study.parts if part.check is not None and len(part.check.rows)]
-    figure, axes = new_figure(10, 4.6 * len(parts), len(parts), 1)
-    for (part, check), (one,) in zip(parts, axes, strict=True):
-        _errors(one, part, check)
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=9)
-    return figure
-
-
-def _beyond(axes: Axes, error: FloatArray, limit: float, height: float) -> None:
-    """Write at each edge how many errors are beyond it, or infinite."""
-    for side, align in ((-1, "left"), (1, "right")):
-        mine = error[np.sign(error) == side]
-        infinite = int(np.isinf(mine).sum())
-        finite = int((np.abs(mine) > limit).sum()) - infinite
-        words = [f"{count} {what}" for count, what in ((finite, "beyond"), (infinite, "infinite")) if count]
-        if words:
-            spot = (side * limit, height)
-            axes.annotate(f" {', '.join(words)} ", spot, ha=align, va="center", fontsize=7, color=ORANGE)
-
-
-def _errors(axes: Axes, part: Part, check: Check) -> None:
-    table, simulated, rows = part.analysis.exploration.table, check.simulated.table, check.rows
-    metrics = [metric for metric in COMPARED if metric in simulated]
-    high_load = table["bottleneck_load"][rows] > LOAD_OF_THE_CLAIM
-    axes.axvspan(-10, 10, color="#eef4ea", zorder=0)
-    axes.axvline(0, color="black", linewidth=0.8)
-    errors = {metric: 100 * model_error(metric, table[metric][rows], simulated[metric]) for metric in metrics}
-    sizes = np.abs(np.concatenate(list(errors.values())))
-    limit = float(np.clip(1.1 * sizes.max(where=np.isfinite(sizes), initial=0.0), 15.0, 100.0))
-    spread = np.linspace(0.2, -0.2, len(rows)) if len(rows) > 1 else np.zeros(1)
-    for place, error in enumerate(reversed(errors.values())):
-        beyond, heights = np.abs(error) > limit, place + spread
-        for chosen, color, marker in ((~high_load, BLUE, "o"), (high_load, ORANGE, "^")):
-            kept, edge = chosen & ~beyond, chosen & beyond
-            look: dict[str, Any] = {"color": color, "linewidths": 0}
-            axes.scatter(error[kept], heights[kept], marker=marker, s=20, alpha=0.75, **look)
-            ends = limit * np.sign(error[edge])
-            axes.scatter(ends, heights[edge], marker="X", s=26, clip_on=False, zorder=5, **look)
-        _beyond(axes, error, limit, place - 0.34)
-    axes.scatter([], [], color=BLUE, s=20, label="busiest resource up to 80 % loaded")
-    axes.scatter([], [], color=ORANGE, marker="^", s=20, label="busiest resource above 80 % loaded")
-    if any((np.abs(error) > limit).any() for error in errors.values()):
+def _draw(axes: Axes, part: Part) -> None:
+    view, decision = View.of(part), part.decision
+    x, y = view.values(part, view.x), view.values(part, view.y)
+    shown = decision.feasible & np.isfinite(x) & np.isfinite(y)
+    column = decision.table[view.colour] if view.colour else np.zeros(len(x))
+    choices = part.model.space.choices[view.colour] if view.colour else (0,)
+    for k, choice in enumerate(choices):
+        mine = shown & np.array([value == choice for value in column.tolist()], dtype=bool)
         axes.scatter(
-            [],
-            [],
-            color="black",
-            marker="X",
-            s=26,
-            label="beyond the axis, or infinite: saturated by one of the two",
+            x[mine], y[mine], s=9, color=PALETTE[k % len(PALETTE)], alpha=0.35, lw=0, rasterized=True
         )
-    units = ["%" if is_relative(metric) else "points" for metric in reversed(metrics)]
-    names = [metric.replace("_", " ") for metric in reversed(metrics)]
-    axes.set_yticks(range(len(metrics)), [f"{name} [{u}]" for name, u in zip(names, units, strict=True)])
-    axes.set_xlim(-limit, limit)
-    axes.set_xlabel(
-        "analytic minus simulated [% of the simulated value, or percentage points]; shaded: within 10"
-    )
-    axes.set_title(
-        f"{part.name}: error of the model at {many(len(rows), 'simulated design')}",
-        fontsize=10,
-        loc="left",
-        fontweight="bold",
-    )
+        if view.colour:
+            text = f"{words(view.colour)} {choice_word(choice)}" if k == 0 else f"{choice_word(choice)}"
+            axes.scatter([], [], s=36, color=PALETTE[k % len(PALETTE)], label=text)
+    line = view.line(part)
+    axes.plot(x[line], y[line], color="black", lw=1.6, label="front")
+    rows = decision.simulated
+    rows = rows[np.isfinite(x[rows]) & np.isfinite(y[rows])]
+    ends = np.array([[decision.interval(name, int(row)) for row in rows] for name in (view.x, view.y)
+                     if name in decision.model.table]) if rows.size else np.zeros((0, 0, 3))  # fmt: skip
+    if ends.size:
+        error = [np.abs(one[:, [0, 2]] - one[:, [1]]).T for one in ends]
+        spread = {"xerr": error[0] if len(error) == 2 else None, "yerr": error[-1]}
+        spread = {name: one for name, one in spread.items() if one is not None and np.isfinite(one).all()}
+        axes.errorbar(x[rows], y[rows], **spread, fmt="o", ms=6, mfc="white", color="black", capsize=3,
+                      label="simulated, 90 % interval")  # fmt: skip
+    if decision.chosen is not None:
+        spot = x[decision.chosen], y[decision.chosen]
+        axes.scatter(*spot, marker="*", s=330, color=GREEN, edgecolors="white", zorder=7,
+                     label=f"best: design {part.design(decision.chosen)}")  # fmt: skip
+    if not decision.front.size:
+        axes.set_title(f"{part.name}: no design is feasible", fontsize=14, loc="left")
+    else:
+        axes.set_title(part.name, fontsize=14, loc="left")
+        if view.y in part.model.minimize:
+            top = latency_limit(part, view)
+            inside = x[shown & (y <= top)]
+            margin = 0.04 * float(np.ptp(inside))
+            axes.set(ylim=(0, top), xlim=(inside.min() - margin, inside.max() + margin) if margin else None)
+    axes.set_xlabel(axis_label(part, view.x), fontsize=13)
+    axes.set_ylabel(axis_label(part, view.y), fontsize=13)
+    axes.tick_params(labelsize=12, color=GREY)
+    axes.legend(fontsize=10, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from cases.study.page.system import system
 from qmodels.systems.noc.picture import positions
 from qmodels.systems.noc.topology import Topology
 from qmodels.systems.packets.packet_processor import PacketProcessor
@@ -91,6 +90,21 @@ def picture(spec: Any) -> dict[str, Any]:
             }
             return {"network": network}
     return {"joined": sorted(set(_routes(spec)))} if isinstance(spec, QueueingNetwork) else {}
+
+
+def system(base: PacketProcessor) -> dict[str, Any]:
+    """Return the parts of a packet processor, for its drawing."""
+    topology = base.noc.topology
+    return {
+        "initiators": int(base.noc.initiators),
+        "network": f"{topology.kind}, {topology.nodes} nodes",
+        "places": positions(topology).round(4).tolist(),
+        "links": [list(link) for link in topology.links],
+        "routers": [int(topology.injects_into(node)) for node in range(topology.nodes)],
+        "channels": int(base.channels),
+        "slices": int(base.llc.slices),
+        "link_width": int(base.noc.link_width),
+    }
 
 
 def _routes(spec: QueueingNetwork) -> Iterator[tuple[str, str]]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from html import escape
 from pathlib import Path
 
-from cases.study.page.page import LIBRARIES, library, script, shared
-
 HERE = Path(__file__).parent
+LIBRARIES = ("d3", "plot")
 
 ASK = """
 whatIf(document.getElementById("what-if"), async (name, values) => {
@@ -41,7 +40,7 @@ export default { render };
 
 def style() -> str:
     """Return the style."""
-    return shared()[0] + _text("what_if.css")
+    return _text("what_if.css")
 
 
 def _text(name: str) -> str:
@@ -49,7 +48,18 @@ def _text(name: str) -> str:
 
 
 def _ours() -> str:
-    return f"{shared()[1]}\n{_text('what_if.js')}"
+    return "\n".join(_text(f"{name}.js") for name in ("elements", "picture", "what_if"))
+
+
+def library(name: str) -> str:
+    """Return a library with the licence that asks to be in every copy."""
+    (path,) = (HERE / "libraries").glob(f"{name}.*js")
+    return f"/*\n{_text(f'libraries/LICENSE-{name}')}*/\n{path.read_text(encoding='utf-8')}"
+
+
+def script(text: str) -> str:
+    """Return the element that runs a script."""
+    return f"<script>{text}</script>\n"
 
 
 def page(title: str) -> str:

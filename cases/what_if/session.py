@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-from threading import RLock
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, RLock, Thread
 from typing import Any
 
 import numpy as np
 
-from cases.what_if.answering import comparison, picture
+from cases.what_if.answering import answer_data, comparison, picture
 from cases.what_if.controls import Control, changed, controls
-from cases.what_if.python_text import python_text
-from cases.what_if.simulating import Simulating
-from cases.what_if.solving import Aside, CancelledError, solved
 from optimize.search.pareto import nondominated
+from qmodels.dispatch import solve
 from qmodels.systems.spec.fields import array_fields, varied_fields
 from qmodels.systems.spec.hashing import stable_hash
 from qmodels.systems.spec.kind import kind_of, metric_of
@@ -31,18 +30,23 @@ KEPT = 512
 SLICE_SECONDS = 0.05
 """What one call works ahead, so that a change never waits long."""
 
-PATIENCE = 1.0
-"""Time that a new question waits for the answer under way before it ends that one. [s]"""
+REPLICATIONS = 8
 
 SWEPT = 7
 """Most values of a field in a sweep of two."""
 
 
+QUOTES = "'''"
+
+
+class StoppedError(Exception):
+    """Raised in a simulation that is no longer wanted."""
+
+
 class Session:
     """What a page and a notebook do with one design; every method returns plain values for JSON.
 
-    ``spec``: where it starts, and what it is compared with at first; ``solver``: who answers, this process or
-    one aside.
+    ``spec``: where it starts, and what it is compared with at first.
 
     Raises
     ------
@@ -68,20 +72,21 @@ class Session:
         *("state", "change", "undo", "redo", "unchange", "pin", "load", "export"),
         *("neighbours", "sweep", "simulate", "cancel", "simulation"),
     )
-    NEW = ("change", "undo", "redo", "unchange", "load")  # what is under way is no longer wanted
 
-    def __init__(self, spec: Any, solver: Callable[[Any], dict[str, Any]] = solved) -> None:
+    def __init__(self, spec: Any) -> None:
         kind_of(spec)
         for path, value in array_fields(spec).items():
             raise ValueError(f"what_if needs one design, got {path} = {np.asarray(value).tolist()}")
         self._answers: OrderedDict[str, dict[str, Any]] = OrderedDict()
-        self._lock, self._solver = RLock(), solver
+        self._lock = RLock()
         self._history, self._at = [spec], 0
         self._refused: dict[str, dict[str, str]] = {}
         self._version = 0
-        self.simulating = Simulating()
+        self._simulated: dict[str, dict[str, Any]] = {}
+        self._thread, self._stop = Thread(), Event()
+        self._progress: dict[str, Any] = {"state": "idle"}
         self.pinned = spec
-        solver(spec)  # what it takes to import the model is not the design's
+        solve(spec)  # what it takes to import the model is not the design's
         self._answer(spec)
         self._controls = controls(spec)
 
@@ -95,17 +100,9 @@ class Session:
         try:
             if name not in self.CALLS:
                 raise ValueError(f"there is no call {name!r}")
-            if name in ("cancel", "simulation"):
+            with self._lock:
                 found: dict[str, Any] = getattr(self, name)(**arguments)
-                return found
-            while not self._lock.acquire(timeout=PATIENCE if name in self.NEW else -1):
-                if isinstance(self._solver, Aside):
-                    self._solver.cancel()
-            try:
-                found = getattr(self, name)(**arguments)
-                return found
-            finally:
-                self._lock.release()
+            return found
         except Exception as error:
             return {"error": _one_line(error)}
 
@@ -124,7 +121,7 @@ class Session:
             "refused": self._refused,
             "answer": now,
             "picture": picture(spec),
-            "simulated": self.simulating.known.get(stable_hash(spec)),
+            "simulated": self._simulated.get(stable_hash(spec)),
             "pinned": before,
             "comparison": {
                 "fields": fields,
@@ -150,8 +147,6 @@ class Session:
                 self._answer(spec)
             except Exception as refusal:
                 error = _one_line(refusal)
-                if isinstance(refusal, CancelledError):
-                    break
                 continue
             for path in tried:
                 self._refused.pop(path, None)
@@ -206,32 +201,71 @@ class Session:
         found = self._slice(start, version, [(values, None) for values in grid])
         return found if found["next"] is not None else {**found, "front": self._front(grid, metrics)}
 
+    @property
+    def simulating(self) -> bool:
+        """Whether a simulation is under way."""
+        return self._thread.is_alive()
+
     def simulate(self) -> dict[str, Any]:
-        """Begin to simulate this design in the background."""
-        return self.simulating.begin(self.spec, stable_hash(self.spec))
+        """Begin to simulate this design in the background, unless one is under way."""
+        if self.simulating:
+            raise ValueError("a simulation is under way: cancel it first")
+        self._stop.clear()
+        self._progress = {"state": "running", "done": 0, "total": REPLICATIONS}
+        self._thread = Thread(target=self._run, args=(self.spec,), daemon=True)
+        self._thread.start()
+        return self.simulation()
 
     def cancel(self) -> dict[str, Any]:
         """Stop the simulation after the replications under way."""
-        return self.simulating.cancel()
+        self._stop.set()
+        return self.simulation()
 
     def simulation(self) -> dict[str, Any]:
-        """Return how far the simulation is."""
-        return self.simulating.progress()
+        """Return the state of the simulation, ``done`` and ``total`` replications, and what failed."""
+        stopping = self._stop.is_set() and self._progress["state"] == "running"
+        return {**self._progress, **({"state": "stopping"} if stopping else {})}
+
+    def _run(self, spec: Any) -> None:
+        from validate import simulate
+
+        def report(done: int, total: int) -> None:
+            self._progress |= {"done": done, "total": total}
+            if self._stop.is_set():
+                raise StoppedError
+
+        started = time.perf_counter()
+        try:
+            # One core stays with the page.
+            with ThreadPoolExecutor(max(1, (os.cpu_count() or 2) - 1)) as pool:
+                result = simulate(spec, replications=REPLICATIONS, executor=pool, progress=report)
+        except StoppedError:
+            self._progress = {"state": "cancelled"}
+        except Exception as error:
+            self._progress = {"state": "failed", "error": _one_line(error)}
+        else:
+            seconds = time.perf_counter() - started
+            self._simulated[stable_hash(spec)] = {**answer_data(result, spec), "seconds": seconds}
+            self._progress = {"state": "done", "seconds": seconds}
 
     def export(self) -> dict[str, Any]:
         """Return the design as TOML and as Python."""
-        found = {}
-        for name, write in (("toml", partial(to_toml, kind=True)), ("python", python_text)):
-            try:
-                found[name] = write(self.spec)
-            except ValueError as error:
-                found[name] = f"# {_one_line(error)}"
-        return found
+        try:
+            toml = to_toml(self.spec, kind=True)
+        except ValueError as error:
+            return dict.fromkeys(("toml", "python"), f"# {_one_line(error)}")
+        python = (
+            f"import qmodels as qm\n\nspec = qm.read({QUOTES}\n{toml}{QUOTES})\nanswer = qm.solve(spec)\n"
+        )
+        return {"toml": toml, "python": python}
 
     def _answer(self, spec: Any) -> dict[str, Any]:
         key = stable_hash(spec)
         if key not in self._answers:
-            self._answers[key] = self._solver(spec)
+            started = time.perf_counter()
+            with np.errstate(all="ignore"):
+                found = answer_data(solve(spec), spec)
+            self._answers[key] = {**found, "milliseconds": 1e3 * (time.perf_counter() - started)}
             if len(self._answers) > KEPT:
                 self._answers.popitem(last=False)
         self._answers.move_to_end(key)
@@ -305,5 +339,5 @@ def _said(value: Any) -> str:
 def _one_line(error: Exception) -> str:
     """Return what went wrong in one line; what is no refusal says what it is."""
     words = " ".join([str(error), *getattr(error, "__notes__", ())]).split()
-    name = "" if isinstance(error, ValueError | CancelledError) else f"{type(error).__name__}: "
+    name = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
     return name + " ".join(words)

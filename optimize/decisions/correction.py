@@ -82,7 +82,9 @@ def features_of(space: Space, table: Columns) -> FloatArray:
         elif column.dtype.kind in "iufb":
             columns.append(column.astype(float))
         else:
-            columns += [(column == choice).astype(float) for choice in np.unique(column)[1:]]
+            parts = column.dtype == object  # which have no order
+            seen = list(dict.fromkeys(column.tolist())) if parts else np.unique(column)
+            columns += [np.array([one == choice for one in column.tolist()], float) for choice in seen[1:]]
     if LOAD in table and table[LOAD].dtype.kind in "iuf":
         columns.append(np.minimum(table[LOAD].astype(float), 1.0))
     kept = [(column - column.mean()) / column.std() for column in columns if column.std() > 0]

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from cases.cli.main import main
-from cases.study.check import Runs
 from cases.study.files import save_study
 from cases.study.packet_processor import DATA, default_processor
-from cases.study.run import STORE, explore_case
+from cases.study.simulating import Runs
+from cases.study.study import explore_case
 from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.traffic.arrivals import Recorded
 from qmodels.systems.traffic.sizes import imix
@@ -223,7 +223,7 @@ def small_specs(tmp_path_factory):
 def small_study(small_specs, tmp_path_factory):
     """A study of both workloads with a few simulated designs, and the directory it is saved in."""
     out = tmp_path_factory.mktemp("study") / "out"
-    study = explore_case(small_specs, runs=QUICK, points=4, budget_seconds=None, store=out / STORE)
+    study = explore_case(small_specs, runs=QUICK, points=4, budget_seconds=None, out=out)
     save_study(study, out)
     return study, out
 
@@ -232,8 +232,8 @@ def small_study(small_specs, tmp_path_factory):
 def overloaded_study(small_specs, tmp_path_factory):
     """A study of a workload with which nothing keeps up."""
     overloaded = replace_fields(small_specs["large-packets"], {"load_factor": 100})
-    store = tmp_path_factory.mktemp("overloaded") / STORE
-    return explore_case({"large-packets": overloaded}, runs=Runs(), store=store)
+    out = tmp_path_factory.mktemp("overloaded")
+    return explore_case({"large-packets": overloaded}, runs=Runs(), out=out)
 
 
 @pytest.fixture

@@ -6,17 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from cases.cli.exploring import columns_of_answer
-from cases.study.check import Runs
-from cases.study.deciding import decide_case
-from cases.study.goals import chosen_space, goals_of, question_of, question_text
-from cases.study.packet_processor import solved_columns
-from cases.study.proving import proven_case
-from cases.study.words.doubts import front_doubts
-from cases.study.words.findings import trust
-from cases.study.words.screen import Screen
-from cases.study.words.section import Section
-from optimize import Space, explore
+from cases.study.details import Section, front_doubts, trust
+from cases.study.goals import goals_of, question_of, space_of
+from cases.study.screen import Screen
+from cases.study.simulating import Runs
+from cases.study.study import decided, solved
+from optimize import Space
 from qmodels import Noc, PacketProcessor, solve, spidergon
 from qmodels.evidence import intervals
 from qmodels.systems.spec.fields import replace_fields
@@ -25,8 +20,8 @@ WIDTHS = [4, 8, 16, 32]
 NOC = Noc(topology=spidergon(8), injection_rate=0.01, packet_bytes=64)
 
 
-def solved_only(exploration):
-    return decide_case(exploration, runs=Runs(), store=None, budget_seconds=0)
+def solved_only(space, goals):
+    return decided(solved(space, goals))[0]
 
 
 def latency(width, rate=0.01):
@@ -38,14 +33,11 @@ def between(width, rate=0.01):
     return f"packet_latency < {(latency(width, rate) * latency(width // 2, rate)) ** 0.5}ns"
 
 
-def test_goals_are_said_as_asked_and_have_defaults_only_where_nothing_is_asked():
+def test_goals_have_defaults_only_where_nothing_is_asked():
     base = PacketProcessor()
     asked = goals_of(base, {"maximize": "data_rate", "subject_to": ["overflow_probability <= 1%"]})
     assert (asked["minimize"], asked["subject_to"]) == ((), {"overflow_probability": (None, 0.01)})
-    assert question_text(base, asked) == "most data rate, with overflow probability at most 0.01"
     assert goals_of(base)["maximize"] == ("saturation_data_rate",)
-    added = goals_of(base, {"minimize": "cost"})
-    assert question_text(base, added).endswith("overflow probability at most 0.001 (by default)")
     with pytest.raises(ValueError, match="--minimize or --maximize must name a metric, such as packet_l"):
         goals_of(NOC)
     with pytest.raises(ValueError, match="goals must be one of .*, got 'minimise'"):
@@ -62,11 +54,9 @@ def test_lines_end_between_words_and_not_before_a_unit():
 
 def test_what_an_answer_names_is_simulated_and_so_is_its_traffic(tmp_path):
     goals = goals_of(NOC, {"minimize": "link_width", "subject_to": [between(16)]})
-    solved = explore(Space(NOC, link_width=WIDTHS), columns_of_answer, **goals)
+    model = solved(Space(NOC, link_width=WIDTHS), goals)
     runs = Runs(packets=2000, replications=3)
-    decision, grown = proven_case(
-        solved, columns_of_answer, runs=runs, store=tmp_path / "store", budget_seconds=600, enough=1
-    )
+    decision, grown = decided(model, runs, out=tmp_path, budget_seconds=600, enough=1)
     assert question_of(decision).named() and set(question_of(decision).named()) <= set(decision.results)
     assert decision.chosen in decision.results
     share = Screen(decision=decision, name="noc", growth=grown).data()["growth"]
@@ -77,9 +67,7 @@ def test_what_an_answer_names_is_simulated_and_so_is_its_traffic(tmp_path):
     # Another seed: as near to the limit as it may be, but for the noise of either.
     again = replace(runs, seed=7).simulate(more).packet_latency
     assert again.low <= limit
-    alone, none = proven_case(
-        solved, columns_of_answer, runs=runs, store=tmp_path / "store", budget_seconds=None, points=1
-    )
+    alone, none = decided(model, runs, out=tmp_path, budget_seconds=None, points=1)
     assert len(alone.results) == 1 and none is None
 
 
@@ -90,12 +78,10 @@ def test_the_front_says_where_the_model_orders_wrongly(monkeypatch):
     monkeypatch.setattr(intervals, "measured", lambda: mine)
     base = replace_fields(PacketProcessor(), {"offered_gbps": 60.0})
     goals = goals_of(base, {"minimize": ["packet_latency_p99", "cost"]})
-    trials = chosen_space(base, {"alloc_trial_count": [1, 2]})
-    decision = solved_only(explore(trials, solved_columns, vectorized=True, **goals))
+    decision = solved_only(space_of(base, {"alloc_trial_count": [1, 2]}), goals)
     direction = "packet_latency_p99 along free_list.alloc_trial_count: the model orders 2 of 8 neighbours"
     assert [words for words in front_doubts(decision) if words.startswith(direction)]
     assert direction in " ".join(trust(decision).text().split())
     assert not [words for words in front_doubts(decision) if words.startswith("energy")]
-    space = chosen_space(base, {"channels": [2, 4]})
-    found = front_doubts(solved_only(explore(space, solved_columns, vectorized=True, **goals)))
+    found = front_doubts(solved_only(space_of(base, {"channels": [2, 4]}), goals))
     assert not [words for words in found if " along " in words]

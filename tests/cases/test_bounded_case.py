@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import qmodels as qm
-from cases.study.analysis import Recall
 from cases.study.packet_processor import default_processor, default_space, solved_columns
 from optimize import explore
 
@@ -38,9 +37,7 @@ def exploration():
 
 def proven(exploration, most, **goals):
     bounds = qm.bounds(exploration.space.base)
-    found = explore(
-        exploration.space, Recall(exploration), vectorized=True, method="milp", bounds=bounds, **goals
-    )
+    found = explore(exploration.space, solved_columns, vectorized=True, method="milp", bounds=bounds, **goals)
     assert found.proof.proven and found.gap == 0.0 and found.evaluations <= most
     return found
 
@@ -62,7 +59,7 @@ def test_equals_looking_at_all_default_designs(exploration, sense, objective, li
 def test_a_front_of_two_objectives_takes_less_than_a_tenth_of_the_designs(exploration):
     goals = {"minimize": ["energy_per_packet", LATENCY]}
     found = proven(exploration, exploration.space.size // 10, **goals)
-    every = explore(exploration.space, Recall(exploration), vectorized=True, **goals)
+    every = explore(exploration.space, solved_columns, vectorized=True, **goals)
     fronts = [np.unique(one.values[one.front], axis=0) for one in (every, found)]
     np.testing.assert_allclose(*fronts, rtol=1e-9)
     assert len(fronts[0]) > 50

@@ -10,6 +10,9 @@ import re
 import numpy as np
 import pytest
 
+from cases.study.files import load_study
+from cases.study.goals import with_values
+from cases.study.packet_processor import default_processor
 from qmodels import solve
 from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.spec.kind import KINDS
@@ -70,7 +73,7 @@ def test_a_network_on_chip_is_compared_and_swept(run, file):
 def test_of_many_designs_the_front_is_kept_and_holes_are_told(run, file, tmp_path, monkeypatch):
     """Every width of 24 is refused, and nothing else is lost; both ways say the same front."""
     import qmodels
-    from cases.cli import exploring
+    from cases.study import study as studies
 
     def raising(spec):
         if np.any(np.equal(spec.link_width, 24)):
@@ -80,17 +83,18 @@ def test_of_many_designs_the_front_is_kept_and_holes_are_told(run, file, tmp_pat
     monkeypatch.setattr(qmodels, "solve", raising)
     words = ("explore", file("noc"), "--vary", "link_width=24,8,16,32", "--vary", "injection_rate=0.01,0.02")
     goals = ("--minimize", "packet_latency", "--maximize", "bandwidth", "--json")
-    whole = json.loads(run(*words, *goals, "--out", "whole", "--budget", "0")[1])
-    monkeypatch.setattr(exploring, "MANY", 4)
+    (whole,) = json.loads(run(*words, *goals, "--out", "whole", "--budget", "0")[1])["workloads"]
+    monkeypatch.setattr(studies, "MANY", 4)
     code, out, err = run(*words, *goals, "--out", "front", "--budget", "2s")
     assert (code, err) == (0, "")
-    kept = json.loads(out)
+    (kept,) = json.loads(out)["workloads"]
     assert kept["holes"] == whole["holes"]
     assert kept["holes"] == [{"error": "ZeroDivisionError", "designs": 2, "first": 0, "line": "no flits"}]
-    assert (kept["designs"], kept["distinct"], kept["ties"]) == (8, whole["distinct"], whole["ties"])
-    assert kept["front"]["design"] == whole["front"]["design"]
-    rows = list(csv.DictReader(io.StringIO((tmp_path / "front" / "designs.csv").read_text())))
-    assert [int(row["design"]) for row in rows] == kept["front"]["design"]
+    assert (kept["designs"], kept["distinct"], kept["ties"]) == (6, whole["distinct"], whole["ties"])
+    front = [one["design"] for one in kept["front"]]
+    assert front == [one["design"] for one in whole["front"]]
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "front" / "designs-noc.csv").read_text())))
+    assert [int(row["design"]) for row in rows] == front
     text = run(*words, *goals[:-1], "--out", "front", "--budget", "0", "--full")[1]
     assert kept["screen"]["best"] and not kept["screen"]["changes"]  # of designs not kept
     assert "6 designs solved, 1 not feasible" in text
@@ -100,12 +104,12 @@ def test_of_many_designs_the_front_is_kept_and_holes_are_told(run, file, tmp_pat
     code, out, err = run("show", "front", "--design", rows[0]["design"], "--json")
     assert (code, err) == (0, "")
     shown = json.loads(out)
-    assert shown["link_width"] == int(rows[0]["link_width"])
+    assert shown["link_width"] == int(rows[0]["link_width [bytes]"])
     goals = (*goals, "--subject-to", "packet_latency < 1ns")
     code, out, err = run(*words, *goals, "--out", "none", "--budget", "0")
     assert (code, err) == (0, "")
-    screen = json.loads(out)["screen"]
-    assert screen["best"] is None
+    screen = json.loads(out)["workloads"][0]["screen"]
+    assert screen["best"] is None and screen["nearest"]["missed"].keys() == {"packet_latency <= 1"}
     assert screen["excluded"][-1]["constraint"] == "packet_latency <= 1"
 
 
@@ -121,24 +125,27 @@ def test_an_exploration_of_any_kind_is_kept_and_shown(run, file, tmp_path):
     )
     code, out, err = run(*words, *goals, "--out", "kept", "--json", "--budget", "0")
     assert (code, err) == (0, "")
-    front = json.loads(out)["front"]
+    (found,) = json.loads(out)["workloads"]
+    front = {name: [one[name] for one in found["front"]] for name in found["front"][0]}
     assert front["link_width"] == [32, 32] and front["injection_rate"] == [0.01, 0.02]
-    assert json.loads(out)["screen"]["best"]["design"] in front["design"]
-    assert json.loads(out)["designs"] == 6 and max(front["packet_latency"]) < 40
-    rows = list(csv.DictReader(io.StringIO((tmp_path / "kept" / "designs.csv").read_text())))
+    assert found["screen"]["best"]["design"] in front["design"]
+    assert found["designs"] == 6 and max(front["packet_latency"]) < 40
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "kept" / "designs-noc.csv").read_text())))
     assert [int(row["design"]) for row in rows if row["front"] == "True"] == front["design"]
+    assert (tmp_path / "kept" / "report.html").stat().st_size < 100_000
     # Once more it is read from what was kept, and drawn.
     store = (tmp_path / "kept" / "solved.sqlite").stat().st_mtime_ns
     code, again, _ = run(*words, *goals, "--out", "kept", "--plot", "kept/front.svg", "--budget", "2s")
     assert code == 0 and again.startswith("noc ") and "6 designs, " in again
     assert "Sure?  Simulated; " in again
     assert (tmp_path / "kept" / "solved.sqlite").stat().st_mtime_ns == store
-    drawn = (tmp_path / "kept" / "front.svg").read_text()
-    assert "packet_latency (least is best)" in drawn and "bandwidth (most is best)" in drawn
+    assert (tmp_path / "kept" / "front.svg").stat().st_size > 1000
     shown = json.loads(run("show", "kept", "--design", front["design"][0], "--json")[1])
     assert (shown["link_width"], shown["injection_rate"]) == (32, 0.01)
     assert shown["analytic"]["metrics"]["packet_latency"] == pytest.approx(front["packet_latency"][0])
-    assert run("show", "kept", "--design", "99")[2].startswith("qmodels: error: --design must be one of 6")
+    assert run("show", "kept", "--design", "99")[2].startswith(
+        "qmodels: error: design must be a number from 0 to 5"
+    )
 
 
 @pytest.mark.parametrize(("options", "which"), [((), "smallest"), (("--largest",), "largest")])
@@ -227,3 +234,36 @@ def test_unknown_kinds_are_refused_with_the_nearest(run, tmp_path):
     assert "did you mean 'noc'" in run("init", "nocs")[2]
     (tmp_path / "bad.toml").write_text('kind = "drams"\n')
     assert "did you mean 'dram'" in run("solve", tmp_path / "bad.toml")[2]
+
+
+def test_two_systems_are_compared_under_common_random_numbers(run, file):
+    path = file("noc")
+    words = ("diff", path, "--b", "link_width=32", "--pairs", "3", "--packets", "500")
+    code, out, err = run(*words)
+    assert (code, err) == (0, "") and len(out.splitlines()) <= 15
+    found = json.loads(run(*words, "--json")[1])
+    one = found["metrics"]["packet_latency"]
+    assert one["better"] == "second" and one["difference"]["high"] < 0
+    assert one["difference"]["best"] == pytest.approx(one["second"] - one["first"])
+    assert "Verdict: B is better in packet latency" in out
+    assert "A and B must differ" in run("diff", path)[2]
+    assert "must be of one kind" in run("diff", path, file("dram"))[2]
+
+
+def test_a_memory_technology_is_a_word_and_keeps_the_channels(run, tmp_path):
+    found = {}
+    for name in ("DDR5-6400", "HBM3"):
+        answer = json.loads(run("solve", "--set", f"dram={name}", "--json")[1])
+        found[name] = answer["analytic"]["metrics"]["packet_latency"]
+    spec = with_values(default_processor(), {"dram": "HBM3"})
+    assert int(spec.channels) == 4 and spec.dram.geometry.block_bytes == 64 and spec.dram.preset == "HBM3"
+    assert found["HBM3"] == pytest.approx(solve(spec).packet_latency)
+    assert found["DDR5-6400"] != found["HBM3"]
+    refused = run("solve", "--set", "dram=DDR9")[2]
+    assert "dram must be one of" in refused and "LPDDR5-6400" in refused
+    few = ("--vary", "dram=DDR4-3200,HBM3", "--set", "link_width=16", "--budget", "0", "--out", "memory")
+    code, out, err = run("explore", *few)
+    assert (code, err) == (0, "") and "area and energy of the DRAM interface do not follow" in out
+    assert load_study(tmp_path / "memory")[0].space.spec(1) == with_values(
+        default_processor(), {"dram": "HBM3"}
+    )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cases.study import compiling
+from cases.study import simulating as compiling
 from cases.study.packet_processor import default_processor
 from qmodels.numerics.kernels import another_python
 from validate.engine import jit

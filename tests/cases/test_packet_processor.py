@@ -10,7 +10,6 @@ import pytest
 from cases.study.packet_processor import (
     CHOICES,
     DATA,
-    PART,
     TRACE_PACKETS,
     WORKLOADS,
     default_processor,
@@ -34,9 +33,7 @@ def test_bundled_trace_is_what_its_generator_makes():
 def test_bundled_workloads_keep_up(workload):
     columns = solved_columns(default_processor(workload))
     assert columns["stable"]
-    assert sum(value for name, value in columns.items() if name.startswith(PART)) == pytest.approx(
-        columns["packet_latency"], rel=1e-9
-    )
+    assert 0 < columns["bottleneck_load"] < 1
 
 
 def test_the_first_workload_is_a_trace_of_smaller_packets():

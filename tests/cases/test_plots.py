@@ -5,8 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cases.plots import label, new_figure, parts_figure, require_format, save
-from cases.study.plots import error_figure, front_figure
+from cases.plots import new_figure, parts_figure, require_format, save
+from cases.study.goals import goals_of
+from cases.study.plots import View, front_figure
+from cases.study.simulating import Runs
+from cases.study.study import Part, Study, decided, solved
+from optimize import Space
+from qmodels import Noc
 
 PARTS = {
     "lookup": 40.0,
@@ -58,27 +63,23 @@ def test_bars_add_up_and_say_when_saturated():
     assert {"analytic", "simulated", *PARTS} <= set(shown)
 
 
-def test_front_shows_units_and_marks_the_simulated(small_study):
+def test_the_front_is_a_line_with_the_star_and_what_was_simulated(small_study):
     study, _ = small_study
-    shown = words(front_figure(study))
-    assert {
-        label("cost"),
-        label("packet_latency_p99"),
-        "cost [mm2]",
-        "packet latency (99th percentile) [ns]",
-    } <= set(shown)
-    for start in (
-        "design (analytic)",
-        "Pareto front",
-        "starred: ",
-        "simulated with 90 % interval",
-    ):
-        assert any(word.startswith(start) for word in shown), start
-
-
-def test_errors_show_one_mark_per_design_and_metric(small_study):
-    study, _ = small_study
-    figure = error_figure(study)
+    figure = front_figure(study)
+    shown = words(figure)
+    assert {"area [mm2]", "latency p99 [ns]", "channels 2", "front", "simulated, 90 % interval"} <= set(shown)
     for axes, part in zip(figure.axes, study.parts, strict=True):
-        marks = sum(len(points.get_offsets()) for points in axes.collections)
-        assert marks == len(axes.get_yticks()) * len(part.check.rows)
+        view, decision = View.of(part), part.decision
+        assert (view.x, view.y, view.colour) == ("cost", "packet_latency_p99", "channels")
+        assert f"best: design {part.design(decision.chosen)}" in shown
+        line = next(one for one in axes.lines if one.get_label() == "front").get_ydata()
+        assert len(line) and (np.diff(line) < 0).all() and set(view.line(part)) <= set(decision.front)
+
+
+def test_of_one_objective_the_field_is_the_axis_and_nothing_feasible_is_said(overloaded_study):
+    space = Space(Noc(injection_rate=0.01), {"link_width": [8, 16, 32], "routing": ["shortest"]})
+    model = solved(space, goals_of(space.base, {"minimize": "packet_latency"}))
+    part = Part(name="noc", decision=decided(model)[0])
+    assert (View.of(part).x, View.of(part).y) == ("link_width", "packet_latency")
+    assert "link bytes" in words(front_figure(Study(parts=(part,), runs=Runs())))
+    assert "large-packets: no design is feasible" in words(front_figure(overloaded_study))

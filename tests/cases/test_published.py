@@ -22,7 +22,7 @@ from cases.published.numbers import (
     tags_of,
 )
 from cases.published.paper import published_case
-from cases.study.check import Runs
+from cases.study.simulating import Runs
 from qmodels import solve
 from qmodels.systems.spec.text.toml import spec_from_toml
 from qmodels.systems.traffic.trace import Trace

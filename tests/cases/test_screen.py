@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases.study.words.screen import LINES, WIDTH, _percent, screen_of, study_text
-from cases.study.words.several import several
+from cases.study.screen import LINES, WIDTH, _percent, screen_of, study_text
+from cases.study.several import several
 
 KINDS = {
     "noc": ("link_width=8,16", "packet_latency", "bandwidth"),
@@ -43,7 +43,7 @@ def test_the_screen_of_a_study_is_bounded_and_says_what_the_summary_says(small_s
         assert f"--design {best['design']}" in lines[-1]
         for name, ends in best["values"].items():
             assert ends == pytest.approx(part.decision.interval(name, row))
-            assert screen._quantity(name, ends[1]) in screen.text()
+            assert screen.quantity(name, ends[1]) in screen.text()
         rows = [line for line in lines if " -> " in line]
         for change, line in zip(entry["screen"]["changes"], rows, strict=False):
             assert all(_percent(share) in line for share in change["shares"].values())
@@ -67,7 +67,7 @@ def test_several_workloads_share_one_screen_with_the_design_for_all(small_study)
     for part in study.parts:
         assert f"design {part.decision.table['design'][part.decision.chosen]}" in alone
         latency = found.value(part.name, found.choice.chosen, "packet_latency_p99")
-        assert screen_of(part)._quantity("packet_latency_p99", latency) in "\n".join(lines)
+        assert screen_of(part).quantity("packet_latency_p99", latency) in "\n".join(lines)
 
 
 @given(st.floats(-1.0, 1e6))
@@ -88,7 +88,7 @@ def test_the_screen_of_every_kind_is_bounded_and_says_what_its_json_says(run, tm
     assert code == 0, err
     lines = bounded(out.rstrip("\n"))
     found = json.loads(run(*words, "--json")[1])
-    screen = found["screen"] if "screen" in found else found["workloads"][0]["screen"]
+    screen = found["workloads"][0]["screen"]
     assert screen["simulated"] == 0 and lines[2].startswith("Preliminary: no design was simulated")
     assert f"design {screen['best']['design']}" in out
     for change in screen["changes"]:

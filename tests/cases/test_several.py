@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from cases.study.check import Runs
 from cases.study.packet_processor import default_processor
-from cases.study.run import explore_case
-from cases.study.several_picture import several_figure
-from cases.study.words.several import several, several_summary
+from cases.study.several import several, several_summary
+from cases.study.simulating import Runs
+from cases.study.study import explore_case
 from qmodels.systems.spec.fields import replace_fields
 
 FEW = {"channels": [2, 4], "alloc_trial_count": [1, 3], "link_width": [8, 16], "interleaving_step": [4]}
@@ -55,9 +53,7 @@ def changed(side, name, **columns):
 
 
 def test_best_designs_are_the_knees_and_all_regrets_stand_in_the_table(study, side):
-    knees = [
-        part.analysis.exploration.table["design"][part.analysis.exploration.knee] for part in study.parts
-    ]
+    knees = [part.design(part.model.knee) for part in study.parts]
     assert list(side.choice.best) == knees
     summary = several_summary(study)
     assert summary["robust"] == side.choice.chosen and list(summary["best"].values()) == knees
@@ -82,35 +78,17 @@ def test_the_robust_design_is_simulated_under_each_workload(monkeypatch, tmp_pat
         return [solve(spec) for spec in specs]
 
     monkeypatch.setattr(Runs, "simulate", simulated)
-    monkeypatch.setattr("cases.study.run.check", lambda model, results: SimpleNamespace(rows=list(results)))
-    study = explore_case(specs(), budget_seconds=1e-9, store=tmp_path / "simulated.sqlite")
+    study = explore_case(specs(), budget_seconds=1e-9, out=tmp_path)
     found = several(study)
     assert all(found.choice.chosen in found.simulated[name] for name in found.choice.names)
     assert len(asked) == sum(len(part.decision.simulated) for part in study.parts)
-    assert "(corrected by the simulations;" in several_figure(study).axes[0].get_title(loc="left")
 
 
 def test_one_workload_or_different_spaces_are_not_compared(study):
     alone = replace(study, parts=study.parts[:1])
-    assert several(alone) is several_summary(alone) is several_figure(alone) is None
+    assert several(alone) is several_summary(alone) is None
     other = explore_case({"wide": next(iter(specs(link_width=np.array([32])).values()))}, budget_seconds=0)
     assert several(replace(study, parts=(study.parts[0], other.parts[0]))) is None
-
-
-def test_the_picture_has_every_regret(study, side):
-    moves, regrets = several_figure(study).axes
-    assert "(analytic;" in moves.get_title(loc="left")
-    drawn = sorted(float(points.get_offsets()[0, 0]) for points in regrets.collections
-                   if points.get_label().startswith("_") and len(points.get_offsets()) == 1)  # fmt: skip
-    told = sorted(
-        value
-        for design in side.candidates
-        for value in side.choice.regret_of(design).values()
-        if np.isfinite(value)
-    )
-    assert drawn == pytest.approx(told)
-    labels = moves.get_legend_handles_labels()[1]
-    assert f"best for small-packets: {side.choice.best[0]}" in labels
 
 
 def test_each_trace_is_a_workload_of_the_study(run, tmp_path):
@@ -129,7 +107,6 @@ def test_each_trace_is_a_workload_of_the_study(run, tmp_path):
     said = json.loads((tmp_path / "study" / "study.json").read_text())
     assert [one["name"] for one in said["workloads"]] == ["web", "voice"]
     assert set(said["together"]["best"]) == {"web", "voice"}
-    assert (tmp_path / "study" / "traffic.png").is_file()
 
 
 def test_traces_of_one_stem_have_names_of_their_own(tmp_path):

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from cases.cli.answers import Solved
+from cases.study.details import Section
 from cases.study.packet_processor import default_processor, error_columns
-from cases.study.words.section import Section
 from cases.tables import csv_text, heading, json_text, number, text_table, unit
 from qmodels import solve
 from qmodels.systems.spec.metrics import METRICS

@@ -23,6 +23,7 @@ from qmodels.systems.spec.fields import (
 )
 from validate.campaigns.result import Campaign
 from validate.comparison.metrics import answered, load_of, measured, signed_error
+from validate.comparison.paired import PairComparison, compare_pair
 from validate.comparison.result import REGIONS, Comparison, Curve, Row, SweepComparison, row
 from validate.readers.run_set import Run, RunSet
 
@@ -38,9 +39,13 @@ def compare(
 @overload
 def compare(spec: Any, *, reference: Answer, **options: Any) -> Comparison: ...
 @overload
+def compare(spec: Any, other: Any, /, **options: Any) -> PairComparison: ...
+@overload
 def compare(spec: Any, **options: Any) -> Any: ...
 def compare(
     spec: Any,
+    other: Any = None,
+    /,
     *,
     model: Any = None,
     reference: Any = None,
@@ -56,6 +61,8 @@ def compare(
     spec : spec, sequence of specs, or results
         One design; a sweep: a spec with arrays in its numeric fields, or several specs; or results
         instead: a `Campaign`, a `RunSet` or one result, which ``model`` is laid beside.
+    other : spec, optional
+        A second design: both are simulated under common random numbers, see `compare_pair`.
     model : callable or answer, optional
         What to compare: takes the spec (without a spec: the settings of each run of a `RunSet` by
         name) and returns a result or a mapping; or such an answer. Otherwise ``qmodels.solve``.
@@ -102,6 +109,16 @@ def compare(
     metric                               unit            0%-30%         30%-50%         65%-80%    inside
     latency                              %          0.44 / 0.44           0 / 0         1 / 1
     """
+    if other is not None:
+        if not is_spec(other) or not is_spec(spec):
+            rule = "compare(spec, spec) takes two designs; runs go to reference=, a model to model="
+            raise TypeError(f"{rule}; got a {type(spec).__name__} and a {type(other).__name__}")
+        given = {"model": model, "reference": reference, "load": load}
+        if named := [name for name, value in given.items() if value is not None]:
+            raise ValueError(f"{', '.join(named)} must be left out when two designs are compared")
+        return compare_pair(spec, other, metrics=metrics, **simulate_options)
+    if _is_reference(spec) and is_spec(model) and reference is None and not isinstance(model, Answer):
+        spec, reference, model = model, spec, None  # the model's answer to a spec beside runs
     if _is_reference(spec):
         if reference is not None:
             raise ValueError("reference must be left out when results are compared, got both")

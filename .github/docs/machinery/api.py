@@ -25,7 +25,7 @@ GROUPS = (
 
 SUBJECTS = {
     "qmodels": {
-        "Verbs and answers": "solve bounds what_if load Answer",
+        "Verbs and answers": "solve simulate compare explore bounds what_if read load presets Answer Space",
         "Kinds of systems": """
             PacketProcessor DataQueueing Noc DramSystem CacheSystem LlcProcessor NumaMachine
             MessageProgram WorkQueues QueueingNetwork System
@@ -54,7 +54,7 @@ SUBJECTS = {
         "Simulation": """
             simulate Estimate Campaign CampaignInterrupted saturation_rate write_parquet
         """,
-        "Comparison": "compare Comparison SweepComparison",
+        "Comparison": "compare Comparison SweepComparison PairComparison",
         "Runs of other simulators": """
             RunSet read_booksim read_dramsim3 read_gem5 read_ramulator read_table
         """,

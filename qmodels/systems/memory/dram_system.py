@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from qmodels import checks
@@ -76,6 +76,7 @@ class DramSystem(Declared):
     traffic: DramTraffic = field(default_factory=RandomBlocks)
 
     __toml_keys__: ClassVar[tuple[str, ...]] = ("preset",)
+    __toml_words__: ClassVar[tuple[str, ...]] = tuple(PRESETS)
 
     @classmethod
     def __from_toml__(cls, value: Any, place: Place) -> Any:
@@ -98,6 +99,33 @@ class DramSystem(Declared):
     def _check_relations(self) -> None:
         checks.count("write_high", self.write_high, minimum=self.write_low + 1)
         self.address_map.check(self.geometry)
+
+    @property
+    def preset(self) -> str:
+        """Name of the preset that has these devices, be it in larger blocks; empty if none has."""
+        for name, one in PRESETS.items():
+            bursts = self.geometry.block_bytes // one.geometry.block_bytes
+            if bursts and self.timing in (one.timing, one.timing.of_bursts(bursts)):
+                return name
+        return ""
+
+    def in_blocks(self, block_bytes: int) -> DramSystem:
+        """Return the same devices when a block is several bursts of one row, one behind the other.
+
+        Examples
+        --------
+        >>> wide = dram("HBM3").in_blocks(64)
+        >>> wide.geometry.block_bytes, wide.timing.burst, wide.preset
+        (64, 4, 'HBM3')
+        """
+        bursts, rest = divmod(block_bytes, self.geometry.block_bytes)
+        if rest or not bursts or self.geometry.row_blocks % bursts:
+            rule = f"whole bursts of {self.geometry.block_bytes} bytes, of which a row has whole blocks"
+            raise ValueError(f"block_bytes must be {rule}, got {block_bytes}")
+        geometry = replace(
+            self.geometry, block_bytes=block_bytes, row_blocks=self.geometry.row_blocks // bursts
+        )
+        return replace(self, timing=self.timing.of_bursts(bursts), geometry=geometry)
 
     @property
     def arrival_rate(self) -> Numeric:

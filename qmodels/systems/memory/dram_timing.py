@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 
 from qmodels import checks
@@ -56,6 +56,18 @@ class DramTiming(Declared, prefix="timing."):
     # t_refi, t_rfc: Mean time between refreshes of a rank and how long one takes; 0 without refresh. [cycles]
     t_refi: int = _cycles()
     t_rfc: int = _cycles()
+
+    def of_bursts(self, count: int) -> DramTiming:
+        """Return the times where an access is so many bursts to one open row, ``t_ccd_l`` apart.
+
+        The last data come ``(count - 1) t_ccd_l`` later; the bus is busy for all bursts.
+        """
+        later = (count - 1) * self.t_ccd_l
+        wait = later - (count - 1) * self.burst
+        return replace(
+            self, burst=count * self.burst, t_ccd_l=count * self.t_ccd_l, cl=self.cl + wait,
+            cwl=self.cwl + wait, t_rtp=self.t_rtp + later,
+        )  # fmt: skip
 
     def _check_relations(self) -> None:
         for name, least, rule in (

@@ -43,7 +43,8 @@ class PacketProcessor(Declared):
         The networks between packet engines and memory channels.
     dram : Dram or DramSystem
         Memory of packets and of the lookup table: banks that serve in order, or devices behind the
-        controllers of `qmodels.dram`, whose own traffic does not count. A write is done when its data are in
+        controllers of `qmodels.dram`, whose own traffic does not count; a segment of several of their blocks
+        is an access of as many bursts to one row. A write is done when its data are in
         the device, and an access is unfinished until then, or until its data are there.
     llc : Llc
         Cache slices that lookups go to first.
@@ -100,6 +101,9 @@ class PacketProcessor(Declared):
             raise ValueError(f"workload.segment_bytes must be {rule}, got {segment}")
         if isinstance(self.dram, DramSystem):
             block = self.dram.geometry.block_bytes
+            if np.ndim(segment) == 0 and segment > block and segment % block == 0:  # of several bursts
+                object.__setattr__(self, "dram", self.dram.in_blocks(segment))
+                block = segment
             if segment != block:
                 rule = f"dram.geometry.block_bytes = {block}, one access a segment"
                 raise ValueError(f"workload.segment_bytes must be {rule}, got {segment}")

@@ -10,6 +10,7 @@ from typing import Any
 from qmodels import checks
 from qmodels.systems.spec.fields import field_paths, find_field
 from qmodels.systems.spec.kind import metric_of
+from qmodels.systems.spec.metrics import full_name
 
 Range = tuple[float | None, float | None]
 """Least and most value of a metric, both allowed; None leaves a side open."""
@@ -29,14 +30,14 @@ _DURATIONS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 _QUANTITY = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf)\s*(\S*)")
 
 
-def conditions(spec: Any, given: Mapping[str, Range] | Iterable[str] | None) -> dict[str, Range]:
+def conditions(spec: Any, given: Mapping[str, Range] | Iterable[str] | str | None) -> dict[str, Range]:
     """Return the ranges of metrics that conditions state, in the units the metrics are declared in.
 
     Parameters
     ----------
     spec : dataclass instance
         The system whose metrics or fields are meant.
-    given : mapping or sequence of str
+    given : mapping, str or sequence of str
         ``metric < value``, ``metric >= value`` or ``low <= metric < high``, values with or without a unit
         (ns, us, ms, s; Gb/s, Mb/s, GB/s; mm2; pJ, nJ, uJ; %); or ``{metric: (low, high)}`` as `explore` takes
         it, in the metric's own unit. Of several limits of one side the tightest counts.
@@ -60,10 +61,12 @@ def conditions(spec: Any, given: Mapping[str, Range] | Iterable[str] | None) -> 
     {'data_rate': (16.0, 99.99999999999999)}
     """
     if isinstance(given, Mapping):
+        given = {metric_named(spec, metric): pair for metric, pair in given.items()}
         stated = [(metric, side, bound) for metric, pair in given.items() for side, bound in enumerate(pair)]
         require_metrics(spec, given, "subject_to")
     else:
-        stated = [one for text in given or () for one in _stated(spec, text)]
+        texts = [given] if isinstance(given, str) else given or ()
+        stated = [one for text in texts for one in _stated(spec, text)]
     found: dict[str, Range] = {}
     for metric, side, bound in stated:
         low, high = found.get(metric, (None, None))
@@ -78,6 +81,22 @@ def conditions(spec: Any, given: Mapping[str, Range] | Iterable[str] | None) -> 
             )
         found[metric] = low, high
     return found
+
+
+def metric_named(spec: Any, name: str) -> str:
+    """Return the metric or field of a system that a name means, see `full_name`; unknown ones as they are.
+
+    Examples
+    --------
+    >>> from qmodels.systems.packets.packet_processor import PacketProcessor
+    >>> [metric_named(PacketProcessor(), name) for name in ("p99", "area", "channels")]
+    ['packet_latency_p99', 'cost', 'channels']
+    """
+    try:
+        find_field(spec, name)
+    except ValueError:
+        return full_name(name, type(spec).metric_names)
+    return name
 
 
 def require_metrics(spec: Any, names: Iterable[str], what: str) -> None:
@@ -121,7 +140,7 @@ def _stated(spec: Any, text: str) -> Iterator[tuple[str, int, float]]:
         )
     if len(signs) == 2 and names != [1]:
         raise ValueError(f"the metric of a range must stand in its middle, got {text!r}")
-    name = values[names[0]]
+    name = metric_named(spec, values[names[0]])
     unit = unit_of(spec, name)
     for k, sign in enumerate(signs):
         before = k >= names[0]  # the metric stands before the sign, its limit behind

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 
@@ -59,6 +59,28 @@ def metric(name: str) -> Metric:
     'time'
     """
     return METRICS[name.partition("[")[0]]
+
+
+ALIASES = {"area": "cost", "saturates": "saturation_data_rate"}
+"""Words that stand for a metric where its name is not given in full."""
+
+
+def full_name(name: str, known: Iterable[str]) -> str:
+    """Return the metric of some, the main one first, that a short name means; the name itself if none does.
+
+    The end of a name is enough where a single metric, or the main one, ends so.
+
+    >>> known = ["packet_latency", "packet_latency_p99", "read_latency", "cost"]
+    >>> [full_name(name, known) for name in ("p99", "latency", "latency p99", "area", "rate")]
+    ['packet_latency_p99', 'packet_latency', 'packet_latency_p99', 'cost', 'rate']
+    """
+    names = list(known)
+    short = name.replace(" ", "_")
+    short = ALIASES.get(short, short)
+    if name in names or short in names:
+        return name if name in names else short
+    ends = [one for one in names if one.endswith(f"_{short}")]
+    return ends[0] if len(ends) == 1 or ends[:1] == names[:1] != [] else name
 
 
 def is_relative(name: str) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.systems.spec.kind import metric_of
+from qmodels.systems.spec.metrics import full_name
 from qmodels.systems.spec.saving import UNDECIDED, said
 
 SAVED = (
@@ -93,7 +94,7 @@ class Result:
 
     def __getitem__(self, name: str) -> Any:
         try:
-            return self.metrics[name]
+            return self.metrics[full_name(name, self.metrics)]
         except KeyError:
             stem = name.partition("[")[0]
             same = [one for one in self.metrics if one.partition("[")[0] == stem]

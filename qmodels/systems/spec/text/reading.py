@@ -29,7 +29,8 @@ class Place:
 
     A spec that can be written in other ways than by its fields says so itself: its class method
     ``__from_toml__(value, place)`` returns an instance, or the table of its fields, and
-    ``__toml_keys__`` names the further keys that it takes. Of the classes that may stand in a place the one
+    ``__toml_keys__`` names the further keys that it takes, ``__toml_words__`` the words that stand for it.
+    Of the classes that may stand in a place the one
     with ``__toml_default__`` is meant by a table that says no ``kind`` and fits no single one, unless others
     may add classes (`Kinds`). What a spec is written as is what its method ``__to_toml__(table, key)``
     returns, where ``table`` gives the table of its fields.
@@ -133,6 +134,13 @@ class Place:
             ((word, cls),) = specs.items()
             named = isinstance(value, dict) and value.get("kind") == word and "kind" not in field_names(cls)
             return self.spec({k: v for k, v in value.items() if k != "kind"} if named else value, cls)
+        named = (
+            [cls for cls in specs.values() if value in getattr(cls, "__toml_words__", ())]
+            if isinstance(value, str)
+            else []
+        )
+        if named:
+            return self.spec(value, named[0])
         if isinstance(value, str) and value in specs:
             value = {"kind": value}
         if isinstance(value, dict) and "kind" not in value:
@@ -144,6 +152,8 @@ class Place:
         if not isinstance(value, dict) or "kind" not in value:
             rules = [_IS[option][0] for option in options if option in _IS]
             rules += ["a list"] if any(get_origin(option) is tuple for option in options) else []
+            words = [word for cls in specs.values() for word in getattr(cls, "__toml_words__", ())]
+            rules += [f"one of {', '.join(words)}"] if words else []
             rules += [f"a table with kind = one of {', '.join(specs)}"] if specs else []
             raise ValueError(f"{self.key} must be {' or '.join(rules)}, got {value!r}")
         kind = checks.choice(join(self.key, "kind"), value["kind"], specs)

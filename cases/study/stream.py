@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cases.study.words.section import Section
+from cases.study.details import Section
 from cases.tables import number
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.traffic.arrivals import Recorded
@@ -20,6 +20,16 @@ def peak_gbps(workload: Workload) -> Any:
     if not isinstance(workload.arrivals, Recorded):
         return offered
     return offered * workload.arrivals.trace.statistics.peak_to_mean
+
+
+def rescaled(spec: Any) -> str:
+    """Return from which rate to which a recorded trace is rescaled; nothing of any other traffic."""
+    workload = getattr(spec, "workload", None)
+    if not isinstance(workload, Workload) or not isinstance(workload.arrivals, Recorded):
+        return ""
+    own = workload.arrivals.trace.description.mean_gbps
+    offered = float(workload.offered_gbps * workload.load_factor)
+    return f" (recorded at {number(own)} Gb/s, replayed at {number(offered)} Gb/s)"
 
 
 def trace_limits(spec: PacketProcessor, capacity_gbps: Any = None) -> dict[str, Any]:

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from cases.study.goals import question_of, question_text
-from cases.study.parts import Part, Study
-from cases.study.words.doubts import front_doubts
-from cases.study.words.section import SHORT, Section
-from cases.study.words.several import Several, several
-from cases.study.words.stream import trace_limits, trace_warnings
+from cases.study.details import front_doubts
+from cases.study.goals import choice_word, question_of
+from cases.study.several import Several, several
+from cases.study.stream import trace_limits, trace_warnings
+from cases.study.study import Part, Study
 from cases.tables import many
 from optimize.decisions.changes import Growth
 from optimize.decisions.decision import LEVEL, TIED, Decision
 from optimize.decisions.reasons import Alternative
 from optimize.search.exploration import said_distinct
+from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.conditions import plain, quantity
 from qmodels.systems.traffic.arrivals import Recorded
@@ -34,6 +34,8 @@ TOGETHER, BESIDE = 3, 2
 """Most workloads side by side, and those of which there is room for intervals."""
 
 MEAN = "packet_latency"
+
+TECHNOLOGY = "area and energy of the DRAM interface do not follow the technology"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,15 +52,12 @@ class Screen:
         The traffic that simulations of the choice bear out.
     study : str
         Directory of the study, for the command that shows a design.
-    page : bool
-        Whether the study has a page.
     """
 
     decision: Decision
     name: str
     growth: Growth | None = None
     study: str = "study"
-    page: bool = False
 
     def data(self) -> dict[str, Any]:
         """Return every number of the screen, in the units of the metrics."""
@@ -70,19 +69,19 @@ class Screen:
             "simulated": len(decision.simulated),
             "seconds": decision.seconds,
             "preliminary": self._preliminary(),
-            "warnings": [*front_doubts(decision), *self._misfits()],
+            "warnings": [*self._technology(), *front_doubts(decision), *self._misfits()],
             "best": None,
         }
         if row is None:
-            return found | {"excluded": decision.model.excluded}
+            return found | {"excluded": decision.model.excluded, "nearest": self._nearest()}
         resource, load = question_of(decision).bottleneck(row)
         return found | {
             "best": {
                 "design": int(decision.table["design"][row]),
                 "source": self._source(row),
                 "fields": self._fields(row),
-                "values": {name: decision.interval(name, row) for name in self._metrics},
-                "limits": {name: decision.subject_to.get(name) for name in self._metrics},
+                "values": {name: decision.interval(name, row) for name in self.metrics},
+                "limits": {name: decision.subject_to.get(name) for name in self.metrics},
             },
             "bottleneck": {"resource": resource, "load": load},
             "growth": None if self.growth is None else self.growth.change,
@@ -102,15 +101,20 @@ class Screen:
         done = f"{many(found['designs'], 'design')}{said_distinct(found['distinct'])}, "
         done += f"{found['simulated']} simulated, {found['seconds']:.0f} s"
         head = self.name[: WIDTH - len(done) - 2]
-        above = [head + done.rjust(WIDTH - len(head)), "", *_preliminary(found["preliminary"])]
+        above = [head + done.rjust(WIDTH - len(head)), "", *_preliminary_lines(found["preliminary"])]
         best = found["best"]
-        below = _warned(found["warnings"]) + _next(self.study, best and best["design"], self.page)
+        shown = (best or found["nearest"])["design"]
+        below = _warned(found["warnings"]) + _next(self.study, shown)
         room = LINES - len(above) - len(below)
-        lines = [*above, *(self._nothing() if best is None else self._answer(found, room)), *below]
+        if best is None:
+            said = [line for head, what in self.nothing(found) for line in _said(f"{head:7}", what)][:room]
+        else:
+            said = self._answer(found, room)
+        lines = [*above, *said, *below]
         return "\n".join(line.rstrip() for line in lines)
 
     @property
-    def _metrics(self) -> list[str]:
+    def metrics(self) -> list[str]:
         """The metrics of the best design: objectives and limits, and the mean latency of packets."""
         model = self.decision.model
         names = dict.fromkeys((*model.objectives, *self.decision.subject_to))
@@ -123,7 +127,7 @@ class Screen:
     def _fields(self, row: int) -> dict[str, Any]:
         space = self.decision.model.space
         point = space.point(int(self.decision.table["design"][row]))
-        return {name: value for name, value in point.items() if len(space.choices[name]) > 1}
+        return {name: choice_word(value) for name, value in point.items() if len(space.choices[name]) > 1}
 
     def _span(self, metric: str) -> tuple[float, float]:
         values = self.decision.table[metric][self.decision.front].astype(float)
@@ -177,6 +181,14 @@ class Screen:
             found.append(("the best design was not simulated", "a longer --budget"))
         return found
 
+    def _technology(self) -> list[str]:
+        """Return what ignores the memory's technology."""
+        model = self.decision.model
+        base = model.space.base
+        devices = isinstance(getattr(base, "dram", None), DramSystem) or "dram" in model.space.paths.values()
+        asked = isinstance(base, PacketProcessor) and {"cost", "energy_per_packet"} & {*model.objectives}
+        return [TECHNOLOGY] if devices and asked else []
+
     def _misfits(self) -> list[str]:
         """Return what of a trace does not fit the system."""
         base = self.decision.model.space.base
@@ -186,65 +198,72 @@ class Screen:
         capacity = None if row is None or most is None else most[row]
         return trace_warnings(base.workload, **trace_limits(base, capacity))
 
-    def _nothing(self) -> list[str]:
-        """Return which design comes nearest where none is feasible."""
+    def _nearest(self) -> dict[str, Any]:
+        """Return the design that comes nearest to keeping every limit, and what it misses."""
         question = question_of(self.decision)
-        lines = _said("Best   ", f"none: {self.decision.reason}")
         near = question.alternative(question.nearly(1)[0])
-        design = int(self.decision.table["design"][near.row])
-        why = [f"{_words(one.metric)} {self._quantity(one.metric, one.best)}" for one in near.missed]
-        why += [] if near.stable else [f"does not keep up; {near.resource} {_load(near.load)}"]
-        fields = ", ".join(f"{_words(name)} {value}" for name, value in self._fields(near.row).items())
-        lines += _said("Near   ", f"design {design} ({fields}): {', '.join(why)}")
+        return {
+            "design": int(self.decision.table["design"][near.row]),
+            "source": self._source(near.row),
+            "fields": self._fields(near.row),
+            "missed": {f"{one.metric} {one.sign} {one.bound:.6g}": one.best for one in near.missed},
+            "stable": near.stable,
+            "bottleneck": {"resource": near.resource, "load": near.load},
+            "words": [
+                f"{words(one.metric)} {self.quantity(one.metric, one.best)} instead of {one.sign} "
+                f"{self.quantity(one.metric, one.bound)}"
+                for one in near.missed
+            ]
+            + ([] if near.stable else [f"does not keep up: {near.resource} {_load(near.load)}"]),
+        }
+
+    def nothing(self, found: dict[str, Any]) -> list[tuple[str, str]]:
+        """Return which design comes nearest where none is feasible, and what excludes how many."""
+        near = found["nearest"]
+        fields = ", ".join(f"{words(name)} {_said_value(value)}" for name, value in near["fields"].items())
         counts = "; ".join(f"{one.constraint} excludes {one.designs}" for one in self.decision.model.excluded)
-        return lines + (_said("Limits ", counts) if counts else [])
+        return [
+            ("Best", f"none: {self.decision.reason}"),
+            ("Near", f"design {near['design']} ({fields}), {near['source']}"),
+            *[("Misses", one) for one in near["words"]],
+            *([("Limits", counts)] if counts else []),
+        ]
 
     def _answer(self, found: dict[str, Any], room: int) -> list[str]:
         """Return the lines of the best design, and of as many neighbours as there is room for."""
         best = found["best"]
-        fields = "   ".join(f"{_words(name)} {value}" for name, value in best["fields"].items())
+        fields = "   ".join(f"{words(name)} {_said_value(value)}" for name, value in best["fields"].items())
         lines = _said("Best   ", f"{fields}   design {best['design']}")
+        first, *rows = self.value_rows(found)
+        lines += _table([first, *(["  " + what, *cells] for what, *cells in rows)])
+        lines += _said("  ", self.load_words(found)) if self.load_words(found) else []
+        last = ["", *_said("Sure?  ", self.sure(found)), *_said("Front  ", self.front(found))]
+        return [*lines, *_changes(found["changes"], room - len(lines) - len(last)), *last]
+
+    def value_rows(self, found: dict[str, Any]) -> list[list[str]]:
+        """Return the metrics of the best design, with a row of headings."""
+        best = found["best"]
         rows = [["", best["source"], f"{100 * LEVEL:.0f} % interval", "limit"]]
         for name, (low, value, high) in best["values"].items():
             ends = "exact" if low == high else self._span_text(name, low, high)
-            least, most = best["limits"][name] or (None, None)
-            limits = [f">= {self._quantity(name, least)}"] if least is not None else []
-            limits += [f"<= {self._quantity(name, most)}"] if most is not None else []
-            rows.append(["  " + _words(name), self._quantity(name, value), ends, ", ".join(limits)])
-        lines += _table(rows)
-        said = self._bottleneck(found)
+            rows.append([words(name), self.quantity(name, value), ends, self._limit(name)])
+        return rows
+
+    def _limit(self, metric: str) -> str:
+        ends = zip((">=", "<="), self.decision.subject_to.get(metric, (None, None)), strict=True)
+        return ", ".join(f"{sign} {self.quantity(metric, end)}" for sign, end in ends if end is not None)
+
+    def load_words(self, found: dict[str, Any]) -> str:
+        """Return what fills up first, and how much more traffic the best design takes."""
+        resource, load = found["bottleneck"].values()
+        said = [f"bottleneck {resource} {_load(load)}"] if resource else []
         if found["growth"] is not None:
             by = "simulated" if self.growth and self.growth.simulated is not None else "by the model"
             said.append(f"traffic may grow by {_percent(found['growth']).lstrip('+')} ({by})")
-        lines += _said("  ", "; ".join(said)) if said else []
-        last = ["", *_said("Sure?  ", self._sure(found)), *_said("Front  ", self._front(found))]
-        return [*lines, *_changes(found["changes"], room - len(lines) - len(last)), *last]
+        return "; ".join(said)
 
-    def section(self) -> Section:
-        """Return the answer below what was asked, for a page."""
-        model, found = self.decision.model, self.data()
-        goals = {"minimize": model.minimize, "maximize": model.maximize, "subject_to": model.subject_to}
-        lines = [f"asked for: {question_text(model.space.base, goals)}"]
-        lines += [f"Preliminary: {why}. Settled by {settles}." for why, settles in found["preliminary"]]
-        best = found["best"]
-        if best is None:
-            title = f"No design is feasible for {self.name}"
-            return Section(title=title, lines=[*lines, *(" ".join(one.split()) for one in self._nothing())])
-        fields = ", ".join(f"{_words(name)} {value}" for name, value in best["fields"].items())
-        lines.append(f"design {best['design']} ({fields}), {best['source']}: {self.decision.reason}")
-        rows = [
-            [_words(name), *(self._quantity(name, one) for one in (value, low, high))]
-            for name, (low, value, high) in best["values"].items()
-        ]
-        lines += [*self._bottleneck(found), self._sure(found), *found["warnings"]]
-        headings = ["", best["source"], f"{100 * LEVEL:.0f} % interval from", "to"]
-        return Section(title=f"Recommended for {self.name}", lines=lines, headings=headings, rows=rows)
-
-    def _bottleneck(self, found: dict[str, Any]) -> list[str]:
-        resource, load = found["bottleneck"].values()
-        return [f"bottleneck {resource} {_load(load)}"] if resource else []
-
-    def _sure(self, found: dict[str, Any]) -> str:
+    def sure(self, found: dict[str, Any]) -> str:
+        """Return how sure it is that no other design is better."""
         sure = "Simulated" if found["best"]["source"] == "simulated" else "The model's word, not simulated"
         if found["rivals"]:
             return f"{sure}; {many(found['rivals'], 'other design')} could be better within the intervals."
@@ -252,9 +271,10 @@ class Screen:
         near = f" by more than {100 * TIED:.0f} % of the front's ranges"
         return f"{sure}; {rest}{near if len(self.decision.model.objectives) > 1 else ''}."
 
-    def _front(self, found: dict[str, Any]) -> str:
+    def front(self, found: dict[str, Any]) -> str:
+        """Return how many designs are on the front, and from where to where it goes."""
         goals = self.decision.model.objectives
-        spans = [f"{_words(name)} {self._span_text(name, *found['front'][name])}" for name in goals]
+        spans = [f"{words(name)} {self._span_text(name, *found['front'][name])}" for name in goals]
         more = f" ({found['open']} more could be on it)" if found["open"] else ""
         front = f"{many(found['front']['designs'], 'design')}{said_distinct(found['front']['distinct'])}"
         return f"{front}{more}: {', '.join(spans)}"
@@ -264,37 +284,45 @@ class Screen:
         rows = np.flatnonzero(self.decision.table["design"] == design)
         low, value, high = self.decision.interval(metric, int(rows[0]))
         if low == high and beside <= BESIDE:
-            return f"{self._quantity(metric, value)} (exact)"
+            return f"{self.quantity(metric, value)} (exact)"
         if not low < high < np.inf or beside > BESIDE:
-            return self._quantity(metric, value)
+            return self.quantity(metric, value)
         if not value:
             return self._span_text(metric, value, high)
-        return f"{self._quantity(metric, value)} ± {50 * (high - low) / abs(value):.2g} %"
+        return f"{self.quantity(metric, value)} ± {50 * (high - low) / abs(value):.2g} %"
 
     def _span_text(self, metric: str, low: float, high: float) -> str:
         """Return two values, their unit once if it is the same."""
-        first, last = (self._quantity(metric, end) for end in (low, high))
+        first, last = (self.quantity(metric, end) for end in (low, high))
         same = first.partition(" ")[2] == last.partition(" ")[2]
         return first if first == last else f"{first.partition(' ')[0] if same else first} to {last}"
 
-    def _quantity(self, metric: str, value: float) -> str:
+    def quantity(self, metric: str, value: float) -> str:
+        """Return a value of a metric with its unit."""
         return quantity(self.decision.model.space.base, metric, value)
+
+
+def change_rows(changes: list[dict[str, Any]]) -> list[list[str]]:
+    """Return what neighbouring choices change, with a row of headings."""
+    rows = [["Change", *map(words, changes[0]["shares"]), ""]]
+    for one in changes:
+        what = f"{words(one['field'])} {_said_value(one['before'])} -> {_said_value(one['after'])}"
+        rows.append([what, *(_percent(share) for share in one["shares"].values()), one["source"]])
+    return rows
 
 
 def _changes(changes: list[dict[str, Any]], room: int) -> list[str]:
     """Return the table of what neighbouring choices change, in so many lines at most."""
     if not changes or room < 3:
         return []
-    rows = [["Change", *map(_words, changes[0]["shares"]), ""]]
-    for one in changes[: room - 2]:
-        what = f"  {_words(one['field'])} {_said_value(one['before'])} -> {_said_value(one['after'])}"
-        rows.append([what, *(_percent(share) for share in one["shares"].values()), one["source"]])
+    first, *rest = change_rows(changes[: room - 2])
+    rows = [first, *(["  " + what, *cells] for what, *cells in rest)]
     while sum(max(map(len, column)) + 2 for column in zip(*rows, strict=True)) > WIDTH + 2:
         rows = [[*row[:-2], row[-1]] for row in rows]
     return ["", *_table(rows)]
 
 
-def _preliminary(reasons: list[tuple[str, str]]) -> list[str]:
+def _preliminary_lines(reasons: list[tuple[str, str]]) -> list[str]:
     """Return the weightiest reason why an answer may not stand."""
     said = [f"Preliminary: {why}. Settled by {settles}." for why, settles in reasons[:1]]
     return [line for one in said for line in _said("", one)]
@@ -307,23 +335,23 @@ def _warned(warnings: list[str]) -> list[str]:
     return lines + ([f"{many(more, 'more warning')} with --full"] if more > 0 else [])
 
 
-def _next(study: str, design: int | None, page: bool) -> list[str]:
+def _next(study: str, design: int | None) -> list[str]:
     show = "" if design is None else f"qmodels show {study} --design {design}"
-    return _said("Next   ", "   ".join(filter(None, [show, f"{study}/report.html" * page, "--full"])))
+    return _said("Next   ", "   ".join(filter(None, [show, f"{study}/report.html", "--full"])))
 
 
-def _words(name: str) -> str:
+def words(name: str) -> str:
     """Return a field or metric in words, without units."""
     short = {"cost": "area", MEAN: "latency", "packet_latency_p99": "latency p99"}
     short |= {"saturation_data_rate": "saturates", "link_width": "link bytes"}
     stem = name.rpartition(".")[2]
-    short |= {one: SHORT[one] for one in ("interleaving_step", "alloc_trial_count")}
+    short |= {"interleaving_step": "step", "alloc_trial_count": "trials"}
     return short.get(stem, stem).replace("_", " ")
 
 
 def _said_value(value: Any) -> str:
     number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    return plain(float(value)) if number else str(value)[:8]
+    return plain(float(value)) if number else str(choice_word(value))[:16]
 
 
 def _load(load: float) -> str:
@@ -360,7 +388,7 @@ def _said(first: str, text: str) -> list[str]:
 
 def screen_of(part: Part, study: str = "study") -> Screen:
     """Return the screen of one workload of a study."""
-    return Screen(decision=part.decision, name=part.name, growth=part.growth, study=study, page=True)
+    return Screen(decision=part.decision, name=part.name, growth=part.growth, study=study)
 
 
 def study_text(study: Study, where: str) -> str:
@@ -384,29 +412,38 @@ def _side_by_side(found: Several, screens: list[Screen], where: str) -> str:
         for one, data in zip(screens, known, strict=True)
         for why, settles in data["preliminary"]
     ]
-    lines = [head + done.rjust(WIDTH - len(head)), "", *_preliminary(reasons)]
+    lines = [head + done.rjust(WIDTH - len(head)), "", *_preliminary_lines(reasons)]
+    best, rows = together(found, screens)
+    lines += _said("Best   ", best)
+    lines += [*_table([rows[0], *(["  " + what, *cells] for what, *cells in rows[1:])]), ""]
     shown = list(zip(screens, known, strict=True))[:TOGETHER]
-    level = f"± half of {100 * LEVEL:.0f} %" if len(shown) <= BESIDE else ""
-    rows = [[level, *(one.name for one, _ in shown)]]
-    if design is None:
-        lines += _said("Best   ", f"none: no design is feasible under all {len(screens)} workloads")
-    else:
-        at = {name: found.value(screens[0].name, design, name) for name in found.fields()}
-        fields = [f"{_words(name)} {value}" for name, value in at.items()]
-        lines += _said("Best   ", "   ".join([*fields, f"design {design}"]))
-        seen = {one.name: design in found.simulated.get(one.name, ()) for one in screens}
-        rows.append(["  for all of them", *("simulated" if seen[one.name] else "model" for one, _ in shown)])
-        for name in screens[0]._metrics:
-            rows.append(["  " + _words(name), *(one._measured(name, design, len(shown)) for one, _ in shown)])
-    alone = [f"design {one['best']['design']}" if one["best"] else "none" for _, one in shown]
-    rows.append(["  best alone", *alone])
-    lines += [*_table(rows), ""]
     for one, data in shown[:BESIDE]:
-        lines += _said("Front  ", f"{one.name}: {one._front(data)}") if data["best"] else []
+        lines += _said("Front  ", f"{one.name}: {one.front(data)}") if data["best"] else []
     warnings = [
         f"{one.name}: {warning}"
         for one, data in zip(screens, known, strict=True)
         for warning in data["warnings"]
     ]
-    lines += _warned(warnings) + _next(where, design, page=True)
+    lines += _warned(warnings) + _next(where, design)
     return "\n".join(line.rstrip() for line in lines)
+
+
+def together(found: Several, screens: list[Screen]) -> tuple[str, list[list[str]]]:
+    """Return the one design for all workloads, and what it is under each, with a row of headings."""
+    design, shown = found.choice.chosen, screens[:TOGETHER]
+    level = f"± half of {100 * LEVEL:.0f} %" if len(shown) <= BESIDE else ""
+    rows = [[level, *(one.name for one in shown)]]
+    best = f"none: no design is feasible under all {len(screens)} workloads"
+    if design is not None:
+        at = {name: found.value(screens[0].name, design, name) for name in found.fields()}
+        best = "   ".join(
+            [*(f"{words(name)} {_said_value(value)}" for name, value in at.items()), f"design {design}"]
+        )
+        seen = {one.name: design in found.simulated.get(one.name, ()) for one in screens}
+        rows.append(["for all of them", *("simulated" if seen[one.name] else "model" for one in shown)])
+        for name in screens[0].metrics:
+            rows.append([words(name), *(one._measured(name, design, len(shown)) for one in shown)])
+    chosen = [one.decision.chosen for one in shown]
+    alone = ["none" if row is None else f"design {one.decision.table['design'][row]}" for one, row in
+             zip(shown, chosen, strict=True)]  # fmt: skip
+    return best, [*rows, ["best alone", *alone]]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cases.study.parts import Part, Study
 from optimize.decisions.robust import RobustChoice, robust_choice
 from optimize.search.exploration import Exploration
+
+if TYPE_CHECKING:
+    from cases.study.study import Study
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,11 +25,6 @@ class Several:
     # The design that each workload's part of the study recommends.
     starred: Mapping[str, int] = field(default_factory=dict)
     simulated: Mapping[str, set[int]] = field(default_factory=dict)  # the designs simulated under each
-
-    @property
-    def values(self) -> str:
-        """What the values are."""
-        return "corrected by the simulations" if any(self.simulated.values()) else "analytic"
 
     @property
     def candidates(self) -> dict[int, str]:
@@ -61,31 +58,25 @@ def several(study: Study) -> Several | None:
     """Return the workloads of a study side by side; None for a single one, or where spaces differ."""
     if len(study.parts) < 2:
         return None
+    main = study.parts[0].model
+    if any(part.model.space.choices != main.space.choices or not part.model.complete for part in study.parts):
+        return None
     explorations = {
-        part.name: replace(
-            part.analysis.exploration, table=part.decision.table, feasible=part.decision.feasible
-        )
+        part.name: replace(part.model, table=part.decision.table, feasible=part.decision.feasible)
         for part in study.parts
     }
-    main = study.parts[0].analysis.exploration
-    if any(one.space.choices != main.space.choices for one in explorations.values()):
-        return None
     choice = robust_choice(
         {name: one.table for name, one in explorations.items()},
         {name: one.feasible for name, one in explorations.items()},
         minimize=main.minimize,
         maximize=main.maximize,
     )
-    starred = {part.name: _design(part, part.star.row) for part in study.parts if part.star.row is not None}
+    chosen = {part.name: part.design(part.decision.chosen) for part in study.parts}
+    starred = {name: design for name, design in chosen.items() if design is not None}
     simulated = {
-        part.name: {_design(part, int(row)) for row in part.check.rows} if part.check is not None else set()
-        for part in study.parts
+        part.name: set(part.model.table["design"][part.decision.simulated].tolist()) for part in study.parts
     }
     return Several(explorations=explorations, choice=choice, starred=starred, simulated=simulated)
-
-
-def _design(part: Part, row: int) -> int:
-    return int(part.analysis.exploration.table["design"][row])
 
 
 def several_summary(study: Study) -> dict[str, Any] | None:

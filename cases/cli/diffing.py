@@ -1,0 +1,168 @@
+"""The command that lays two systems beside each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cases.cli.app import (
+    Columns,
+    Csv,
+    Interface,
+    Json,
+    Packets,
+    Plot,
+    Seed,
+    Settings,
+    TraceFiles,
+    Workers,
+    app,
+)
+from cases.cli.console import Forms, Output
+
+MOST = 8
+"""Metrics that are shown; the others are in the JSON."""
+
+MAIN = (
+    "cost",
+    "packet_latency",
+    "packet_latency_p99",
+    "saturation_data_rate",
+    "energy_per_packet",
+    "overflow_probability",
+)
+"""Metrics of a packet processor that are shown."""
+
+
+@app.command()
+def diff(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[A.toml] [B.toml]", help="The systems, or one for both."),
+    ] = None,
+    first: Annotated[
+        list[str] | None, typer.Option("--a", metavar="'FIELD=VALUE ...'", help="Fields of A; repeatable.")
+    ] = None,
+    second: Annotated[
+        list[str] | None, typer.Option("--b", metavar="'FIELD=VALUE ...'", help="Fields of B; repeatable.")
+    ] = None,
+    trace: TraceFiles = None,
+    interface: Interface = None,
+    columns: Columns = None,
+    settings: Settings = None,
+    metrics: Annotated[
+        list[str] | None, typer.Option("--metric", metavar="METRIC", help="What to compare; repeatable.")
+    ] = None,
+    pairs: Annotated[int, typer.Option("--pairs", help="Pairs of runs.")] = 8,
+    seed: Seed = 0,
+    packets: Packets = None,
+    workers: Workers = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
+    plot: Plot = None,
+) -> int:
+    """Simulate A beside B with the same random numbers: each difference with its interval, and a verdict.
+
+    qmodels diff a.toml b.toml, or --a 'channels=4 link_width=8' --b 'channels=2 link_width=16', or two
+    --trace of which the second is of B.
+    """
+    import os
+    from concurrent.futures import ThreadPoolExecutor
+
+    from cases.study.stream import rescaled
+    from cases.tables import columns_of, csv_text
+    from qmodels import checks
+    from validate.comparison.paired import compare_pair
+
+    output = Output(as_json, as_csv, plot)
+    names, (a, b) = _both(
+        files or [], [first or [], second or []], trace or [], settings or [], interface, columns
+    )
+    if workers is not None:
+        checks.count("workers", workers)
+    options: dict[str, Any] = {} if packets is None else {"packets": packets}
+    if a == b:
+        raise ValueError("A and B must differ: two files, --a or --b, or two traces; got one system twice")
+    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+        found = compare_pair(a, b, metrics=metrics, pairs=pairs, seed=seed, executor=pool, **options)
+    shown = metrics or [name for name in MAIN if name in found.rows] or list(found.rows)[:MOST]
+    brief = _only(found, shown)
+    heads = [
+        f"{letter}  {name}{rescaled(spec)}" for letter, name, spec in zip("AB", names, (a, b), strict=True)
+    ]
+    output.show(
+        Forms(
+            text=lambda: "\n".join([*heads, str(brief)]),
+            data=lambda: {"a": names[0], "b": names[1], **found.to_dict()},
+            csv=lambda: csv_text(columns_of(_csv_rows(found))),
+        ),
+        lambda: _figure(brief),
+    )
+    return 0
+
+
+def _both(
+    files: list[Path], sides: list[list[str]], traces: list[Path], settings: list[str], *reading: Any
+) -> tuple[list[str], list[Any]]:
+    """Return what A and B are called, and their specs."""
+    from cases.cli.inputs import read_specs
+
+    if len(files) > 2 or len(traces) > 2:
+        raise ValueError(f"diff must be given two files and two traces at most, got {len(files + traces)}")
+    names, specs = [], []
+    for k, words in enumerate(sides):
+        own = [one for text in words for one in _settings(text)]
+        file, trace = (some[k] if len(some) > k else some[0] if some else None for some in (files, traces))
+        found, _ = read_specs(file, None if trace is None else [trace], [*settings, *own], *reading)
+        specs.append(next(iter(found.values())))
+        names.append(", ".join(map(str, filter(None, [file, trace, " ".join(own)]))) or "as it is")
+    return names, specs
+
+
+def _settings(text: str) -> list[str]:
+    """Return the settings in a text, ``channels=4 link_width=8``: a value goes on until the next field.
+
+    >>> _settings("channels=4 topology=mesh 4 4"), _settings("channels = 4")
+    (['channels=4', 'topology=mesh 4 4'], ['channels = 4'])
+    """
+    import re
+
+    starts = [found.start() for found in re.finditer(r"(?<!\S)[\w.]+\s*=", text)]
+    ends = [*starts[1:], len(text)]
+    return [text[at:end].strip() for at, end in zip(starts or [0], ends, strict=False)]
+
+
+def _only(found: Any, metrics: list[str]) -> Any:
+    from dataclasses import replace
+
+    rows = [found[name] for name in metrics]
+    return replace(found, rows={one.metric: one for one in rows})
+
+
+def _csv_rows(found: Any) -> list[dict[str, Any]]:
+    rows = []
+    for name, one in found.rows.items():
+        ends = one.difference and one.difference.difference
+        rows.append({"metric": name, "unit": one.unit, "first": one.first, "second": one.second,
+                     "difference": ends and ends.best, "low": ends and ends.low, "high": ends and ends.high,
+                     "better": one.better})  # fmt: skip
+    return rows
+
+
+def _figure(found: Any) -> Any:
+    """Return each relative difference with its interval."""
+    from cases.plots import BLUE, GREEN, GREY, ORANGE, new_figure
+
+    rows = [one for one in found.rows.values() if one.share is not None][::-1]
+    figure, axes = new_figure(8, 1.4 + 0.5 * max(len(rows), 1))
+    colours = {"second": GREEN, "first": ORANGE, "alike": GREY, "": BLUE}
+    for place, one in enumerate(rows):
+        low, best, high = (100 * value for value in one.share)
+        error = [[best - low], [high - best]]
+        axes[0, 0].errorbar(best, place, xerr=error, fmt="o", ms=8, capsize=4, color=colours[one.better])
+    axes[0, 0].axvline(0, color="black", lw=1)
+    axes[0, 0].set_yticks(range(len(rows)), [one.metric.replace("_", " ") for one in rows], fontsize=12)
+    axes[0, 0].set_xlabel(f"B against A [%], {100 * found.confidence:.0f} % interval; green: B is better")
+    return figure

@@ -1,0 +1,257 @@
+"""The findings of a study below its screen, in sentences and small tables: front, trust, doubts."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+
+from cases.study.packet_processor import BIAS, ERROR
+from cases.study.simulating import how_simulated
+from cases.study.study import Part
+from cases.tables import heading, many, number, text_table
+from optimize.decisions.decision import LEVEL, Decision
+from optimize.search.feasibility import objective_values
+from optimize.search.pareto import IntArray, epsilon_thin
+from optimize.spaces.evaluation import significant
+from optimize.spaces.stability import LOAD, RESOURCE
+from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.metrics import is_relative
+
+WIDTH = 110
+"""Columns of a terminal that sentences take."""
+
+SURE = 40
+LESS = "80 to 90 %"
+"""Simulated designs from which intervals were found to cover, and what they cover with 5 to 20 of them
+(of the 2,700 designs of the default study, all simulated under four workloads)."""
+
+POINTS = 12
+"""Rows of the table of the front."""
+
+DISTINCT = 3
+"""Significant digits in which points of the front are told apart: simulations do not resolve more."""
+
+LEGEND = "±: mean size (signed mean) of the error against simulation at such loads"
+"""What stands beside an analytic value in a table."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A heading, sentences and a table."""
+
+    title: str
+    lines: Sequence[str] = ()  # above the table
+    headings: Sequence[str] = ()  # with units; empty without a table
+    rows: Sequence[Sequence[Any]] = ()
+
+    def text(self) -> str:
+        """Return the section for a terminal."""
+        parts = [self.title, *map(_wrapped, self.lines)]
+        return "\n".join([*parts, text_table(self.headings, self.rows)] if self.rows else parts)
+
+
+def _wrapped(line: str) -> str:
+    # No line ends between a number and its unit.
+    kept = re.sub(r"(?<=\d) (?=\S)", "\u00a0", line)
+    text = fill(kept, WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
+    return text.replace("\u00a0", " ")
+
+
+def part_sections(part: Part) -> list[Section]:
+    """Return what the study of one workload found below its screen."""
+    from cases.study.stream import trace_limits, trace_section
+
+    decision, base = part.decision, part.model.space.base
+    front = [front_section(decision)] if len(decision.front) else []
+    stream = trace_section(base.workload, **trace_limits(base)) if isinstance(base, PacketProcessor) else None
+    return [*front, trust(decision), *([] if stream is None else [stream])]
+
+
+def front_section(decision: Decision) -> Section:
+    """Return the front of a decision, of systems of any kind: best values with half of their intervals."""
+    table, model = decision.table, decision.model
+    shown = front_rows(decision, POINTS)
+    fields = [name for name, choices in model.space.choices.items() if len(choices) > 1]
+    metrics = [name for name in dict.fromkeys((*model.objectives, *model.subject_to)) if name not in fields]
+    rows = []
+    for row in shown:
+        line = [int(table["design"][row]), *(table[name][row] for name in fields)]
+        line += [_with_interval(decision, name, int(row)) for name in metrics]
+        line += [f"{table[RESOURCE][row]} {100 * table[LOAD][row]:.0f} %"] if RESOURCE in table else []
+        said = ["recommended" * int(row == decision.chosen), "simulated" * int(table["simulated"][row])]
+        rows.append([*line, ", ".join(filter(None, said))])
+    headings = ["design", *map(heading, (*fields, *metrics)), *(["bottleneck"] if RESOURCE in table else [])]
+    values = objective_values(table, model.objectives)[decision.front]
+    distinct = len(np.unique(significant(values, DISTINCT), axis=0))
+    ties = len(decision.front) - distinct + (0 if model.complete else model.duplicates)
+    lines = [f"{many(distinct, 'distinct point')} and {many(ties, 'tie')} in {DISTINCT} significant digits"]
+    lines[0] += "; shown are some that stand for all" if len(rows) < len(decision.front) else ""
+    if decision.corrected:
+        source = "the model corrected by the simulations" if len(decision.simulated) else "the model"
+        lines.append(
+            f"±: half of the {LEVEL:.0%} interval, of {source} or, where it says so, of the simulation"
+        )
+    return Section(title="Pareto front", lines=lines, headings=[*headings, ""], rows=rows)
+
+
+def front_rows(decision: Decision, points: int) -> IntArray:
+    """Return at most so many rows of the front that stand for all of it, the recommended one among them."""
+    kept = [] if decision.chosen is None else [decision.chosen]
+    values, tolerance = objective_values(decision.table, decision.model.objectives)[decision.front], 0.0
+    while True:
+        few = decision.front[epsilon_thin(values, tolerance, maximize=decision.model.maximized)]
+        if len(few) <= max(points - len(kept), 1):
+            return np.union1d(few, kept).astype(np.int64)
+        tolerance += 0.05
+
+
+def _with_interval(decision: Decision, metric: str, row: int) -> Any:
+    low, best, high = decision.interval(metric, row)
+    if low == high or not np.isfinite(best):
+        return best
+    return f"{number(best)} ± {number((high - low) / 2)}"
+
+
+def trust(decision: Decision) -> Section:
+    """Return how far to trust the numbers: what was simulated, and how far the model was off there."""
+    model, rows = decision.model, decision.simulated
+    solved, feasible = model.solved, model.feasible_designs
+    if model.complete:
+        feasible = int(decision.feasible.sum())
+    lines = [f"{solved} designs solved, {solved - feasible} not feasible; {len(rows)} simulated"]
+    lines[0] += f" in {decision.seconds:.0f} s" + (" (interrupted)" if decision.interrupted else "")
+    if not model.complete:
+        lines.append(
+            f"of so many designs {len(decision.feasible)} of the model's front were looked at: one beside"
+            " it that a simulation would put on it is missed"
+        )
+    lines += model.hole_lines
+    doubts = front_doubts(decision)
+    lines += [f"the model doubts its numbers: {'; '.join(doubts)}"] if doubts else []
+    if not len(rows):
+        stated = ": ± is the error that the model states of itself" if decision.corrected else ""
+        return Section(title="How far to trust it", lines=[*lines, f"no design was simulated{stated}"])
+    lines += filter(None, (_off(decision, name) for name in (*model.objectives, *model.subject_to)))
+    if len(rows) < SURE:
+        lines.append(
+            f"intervals from fewer than {SURE} simulated designs cover less than they say: {LESS} where "
+            f"{LEVEL:.0%} is meant"
+        )
+    lines.append(f"a simulation: {how_simulated(decision)}")
+    turned = decision.feasible[rows] != model.feasible[rows]
+    if turned.any():
+        named = ", ".join(map(str, decision.table["design"][rows[turned]][:POINTS]))
+        lines.append(f"feasible by only one of model and simulation: {named}")
+    return Section(title="How far to trust it", lines=lines)
+
+
+def _off(decision: Decision, metric: str) -> str:
+    """Return how far the model alone was off in the simulated designs; nothing where it is exact."""
+    if metric not in decision.corrected:
+        return ""
+    rows, relative = decision.simulated, is_relative(metric)
+    ours, true = (table[metric][rows].astype(float) for table in (decision.model.table, decision.table))
+    known = np.isfinite(ours) & np.isfinite(true) & ((true != 0) | (not relative))
+    if not known.any():
+        return ""
+    off = 100 * (ours[known] - true[known]) / (true[known] if relative else 1.0)
+    return (
+        f"{metric.replace('_', ' ')}: the model alone is off by {np.abs(off).mean():.1f} "
+        f"{'%' if relative else 'points'} on average ({off.mean():+.1f} signed, {np.abs(off).max():.1f} at "
+        f"most) in {many(known.sum(), 'simulated design')}"
+    )
+
+
+def full_text(screens: Sequence[str], parts: Sequence[Part]) -> str:
+    """Return all that was found: the screens, then the fronts and how far to trust each."""
+    said = list(screens)
+    for part in parts:
+        title = f"{{}}, {part.name}" if len(parts) > 1 else "{}"
+        said += [replace(one, title=title.format(one.title)).text() for one in part_sections(part)]
+    return "\n\n".join(said) + "\n"
+
+
+def doubt_lines(doubts: Mapping[str, int], count: int, what: str) -> list[str]:
+    """Return a line for each doubt, with how many of so many rows of a table it is about.
+
+    >>> doubt_lines({"load above 80%": 1, "short runs": 3}, 3, "systems")
+    ['load above 80% (1 of 3 systems)', 'short runs']
+    """
+    said = {words: k for words, k in doubts.items() if k}
+    return [f"{words} ({k} of {count} {what})" if k < count else words for words, k in said.items()]
+
+
+def sweep_doubts(answer: Any) -> Section | None:
+    """Return the doubts of a sweep; None without any."""
+    lines = doubt_lines(_counts(answer), np.size(answer.stable), "systems")
+    return Section(title="Doubts of the model", lines=lines) if lines else None
+
+
+@lru_cache(maxsize=16)
+def front_doubts(decision: Decision) -> tuple[str, ...]:
+    """Return the doubts of the model about the front of a decision; of any other kind, about its choice.
+
+    Directions along fields that do not vary there, or of metrics that are not asked for, are left out.
+    """
+    from qmodels import solve
+
+    space, rows = decision.model.space, decision.front
+    if isinstance(space.base, PacketProcessor):
+        designs = np.sort(decision.table["design"][rows])
+        specs = [space.batch(group) for group in space.groups(designs, space.numeric)]
+    else:
+        rows = rows[rows == decision.chosen]
+        specs = [decision.model.spec(int(row)) for row in rows]
+    counts: Counter[str] = Counter()
+    for spec in specs:
+        counts.update(_counts(solve(spec)))
+    asked = {words: count for words, count in counts.items() if _concerns(words, decision)}
+    return tuple(doubt_lines(asked, len(rows), "designs of the front"))
+
+
+def _concerns(words: str, decision: Decision) -> bool:
+    """Return whether a doubt concerns what is asked: a direction if its metric is and its field varies."""
+    model = decision.model
+    metric, along, field = words.partition(" along ")
+    varied = {name.rpartition(".")[2] for name, choices in model.space.choices.items() if len(choices) > 1}
+    asked = {*model.objectives, *model.subject_to}
+    return not along or (metric in asked and field.partition(":")[0].rpartition(".")[2] in varied)
+
+
+def _counts(answer: Any) -> dict[str, int]:
+    """Return the systems of a sweep that each doubt is about."""
+    shape = np.shape(answer.stable)
+    return {words: int(np.broadcast_to(mask, shape).sum()) for words, mask in answer.against.items()}
+
+
+def with_error(metric: str, value: Any, error: Any, bias: Any = None) -> Any:
+    """Return a value with its stated error as a cell; alone if it has none.
+
+    >>> with_error("packet_latency", 313.3032, 3.93), with_error("row_hit_ratio", 0.51, 1.8)
+    ('313.3 ± 3.9 %', '0.51 ± 0.018')
+    >>> with_error("packet_latency", float("inf"), float("inf")), with_error("cost", 23.0, None)
+    (inf, 23.0)
+    >>> with_error("packet_latency", 313.3032, 3.93, -2.5)
+    '313.3 ± 3.9 % (-2.5)'
+    """
+    if error is None or not np.isfinite(value) or not np.isfinite(error):
+        return value
+    size, mean = f"{error:.1f} %", "" if bias is None else f" ({bias:+.1f})"
+    if not is_relative(metric):
+        size, mean = f"{error / 100:.2g}", "" if bias is None else f" ({bias / 100:+.2g})"
+    return f"{number(float(value))} ± {size}{mean}"
+
+
+def cell(table: Mapping[str, Any], metric: str, row: int) -> Any:
+    """Return the cell of a metric of a table of designs, with its stated error if it has one."""
+    error, bias = (
+        None if prefix + metric not in table else table[prefix + metric][row] for prefix in (ERROR, BIAS)
+    )
+    return with_error(metric, table[metric][row], error, bias)

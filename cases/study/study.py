@@ -1,0 +1,334 @@
+"""The study of systems of any kind: every design solved, those simulated that decide, a choice for each workload."""  # noqa: E501
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cases.study.goals import goals_of, question_of, space_of, traffic_field
+from cases.study.packet_processor import solved_columns
+from cases.study.several import several
+from cases.study.simulating import Progress as Counted
+from cases.study.simulating import Runs, background_compile, stated_errors
+from optimize.decisions.changes import TRIES, Growth, simulated_growth
+from optimize.decisions.decide import decide
+from optimize.decisions.decision import Decision
+from optimize.search.clock import announced
+from optimize.search.exploration import Exploration
+from optimize.search.explore import explore
+from optimize.spaces.holes import STOPS
+from optimize.spaces.running import spread
+from optimize.spaces.space import Space
+from qmodels import checks
+from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.fields import takes_array
+from qmodels.systems.spec.metrics import is_relative
+from qmodels.systems.spec.text.toml import to_toml
+
+Progress = Callable[[str, int, int], None]
+
+SOLVED, SIMULATED = "solved.sqlite", "simulated.sqlite"
+"""The files of a study's directory that keep finished answers and simulations."""
+
+DIGITS = 5
+"""Significant digits in which designs are compared: the model's iterations are good to six."""
+
+MANY = 100_000
+"""Designs from which the front alone is kept: distinct points, and how many designs tie there."""
+
+MAIN = 0.75
+"""Share of the time for simulations that the main workload of several gets."""
+
+ROBUST_TRIES = 3
+"""How often the design that is robust over several workloads is simulated: each may make another the best."""
+
+SHARE = 1 / 3
+"""Of the time for simulations that is kept for what the answer says beside its choice."""
+
+ROUNDS = 4
+"""How often the designs that an answer names are simulated: what is found may make it name others."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Part:
+    """One workload of a study."""
+
+    name: str
+    decision: Decision  # every design solved, those simulated, the choice, and an interval on every number
+    solve_seconds: float = 0.0
+    growth: Growth | None = None  # the traffic that simulations bear out; None if that is the model's word
+
+    @property
+    def model(self) -> Exploration:
+        """Every design by the model."""
+        return self.decision.model
+
+    def row_of(self, design: int | None) -> int | None:
+        """Return the row of a design in the tables; None if it has none."""
+        rows = np.flatnonzero(self.model.table["design"] == design)
+        return int(rows[0]) if rows.size else None
+
+    def design(self, row: int | None) -> int | None:
+        """Return the number of the design in a row."""
+        return None if row is None else int(self.model.table["design"][row])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Study:
+    """The explorations of a system under one workload or several."""
+
+    parts: tuple[Part, ...]  # the first is the main one
+    runs: Runs  # how designs were simulated
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user stopped the simulations."""
+        return any(part.decision.interrupted for part in self.parts)
+
+
+def our_version() -> str:
+    """Return the version of qmodels."""
+    try:
+        return version("qmodels-toolkit")
+    except PackageNotFoundError:  # a source tree that was not installed
+        return "unknown"
+
+
+def explore_case(
+    specs: Mapping[str, Any],
+    *,
+    given: Iterable[str] = (),
+    choices: Mapping[str, Iterable[Any]] | None = None,
+    goals: Mapping[str, Any] | None = None,
+    budget_seconds: float | None = 60.0,
+    points: int | None = None,
+    enough: int | None = None,
+    runs: Runs | None = None,
+    out: Path | None = None,
+    progress: Progress | None = None,
+    then: str = "",
+) -> Study:
+    """Explore a system of any kind under one workload or several, and simulate where that decides.
+
+    ``specs``: the base spec of each workload by name; the first is the main one; ``given``: varied fields
+    whose values in the specs are their only choices, see `default_space`; ``choices``: the fields to vary and
+    their choices, instead of the default space of packet processors; ``goals``: ``minimize``, ``maximize``
+    and ``subject_to``, see `goals_of`; ``budget_seconds``: time for simulations, 0 for none; None if only
+    `points` limits. Of several workloads the main one gets three quarters, the others share the rest; the
+    design chosen for it is simulated under each, and so is the robust one [s]; ``points``: most designs to
+    simulate under each workload; ``enough``: designs after which simulation may end earlier, see
+    `optimize.decide`; ``runs``: how designs are simulated; ``out``: directory that keeps finished answers
+    and simulations, made when the first one starts. Required to simulate; ``progress``: called with (what,
+    finished, in all); ``then``: words behind the time that a terminal is told. If the user interrupts the
+    simulations, what is done comes back.
+    """
+    runs = runs or Runs()
+    if points is not None:
+        checks.count("points", points, minimum=0)
+    if budget_seconds is not None:
+        checks.nonnegative("budget_seconds", budget_seconds)
+    simulate = budget_seconds != 0 and points != 0
+    if simulate and out is None:
+        raise ValueError("out must be a directory when designs are simulated, got None")
+    spaces = {}
+    for name, spec in specs.items():
+        to_toml(spec)  # refuses a trace that is in no file before any work is done
+        spaces[name] = space_of(spec, choices, given)
+    wanted = goals_of(next(iter(specs.values())), goals)
+    space = next(iter(spaces.values()))
+    one = space.first() if simulate and isinstance(space.base, PacketProcessor) else None
+    compiler = None if one is None else background_compile(space.spec(one))
+    solving = _Solving(goals=wanted, out=out, progress=progress, then=then)
+    models = [(name, *solving.explored(name, space, len(spaces))) for name, space in spaces.items()]
+    if compiler:
+        compiler.wait()
+    parts: list[Part] = []
+    simulated = _Simulated(runs=runs, out=out, points=points, enough=enough, progress=progress)
+    for name, model, seconds in models:
+        share = 1.0 if len(models) == 1 else MAIN if not parts else (1 - MAIN) / (len(models) - 1)
+        stopped = any(part.decision.interrupted for part in parts)
+        budget = 0.0 if stopped else None if budget_seconds is None else budget_seconds * share
+        main = parts[0].design(parts[0].decision.chosen) if parts else None
+        also = np.flatnonzero(model.table["design"] == main).tolist()
+        decision, growth = simulated.decide(name, model, budget, also=also)
+        parts.append(Part(name=name, decision=decision, solve_seconds=seconds, growth=growth))
+    study = Study(parts=tuple(parts), runs=runs)
+    for _ in range(ROBUST_TRIES if simulate else 0):
+        missing = _robust_unseen(study, points)
+        if study.interrupted or not missing:
+            break
+        again = (simulated.more(part, missing.get(part.name)) for part in study.parts)
+        study = replace(study, parts=tuple(again))
+    return study
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Solving:
+    """How the designs of a study are solved."""
+
+    goals: Mapping[str, Any]
+    out: Path | None = None
+    progress: Progress | None = None
+    then: str = ""
+
+    def explored(self, name: str, space: Space, workloads: int = 1) -> tuple[Exploration, float]:
+        """Return all designs of a space, solved, and the time that took.
+
+        What the model does not know of the first system that it solves (NaN) is left out of the table.
+        Designs are kept in the directory as they are solved: the same study goes on where it was stopped.
+        """
+        started = time.perf_counter()
+        first = _first_answer(space)
+        known = [one for one, value in first.items() if isinstance(value, str) or not np.any(np.isnan(value))]
+
+        def metrics(spec: Any) -> dict[str, Any]:
+            found = solved_columns(spec)
+            return {one: found.get(one, np.inf) for one in known}
+
+        label = "designs solved" if workloads == 1 else f"{name}: designs solved"
+        if self.out is not None:
+            self.out.mkdir(parents=True, exist_ok=True)
+        shown = partial(self.progress or (lambda what, done, total: None), label)
+        found = explore(
+            space,
+            metrics,
+            **self.goals,
+            digits=DIGITS,
+            vectorized=[one for one in space.numeric if takes_array(space.base, one)],
+            store=None if self.out is None else self.out / SOLVED,
+            identity=f"solve {our_version()} {' '.join(known)}",
+            progress=announced(shown, then=self.then),
+            keep="front" if space.size > MANY else "all",
+        )
+        return found, time.perf_counter() - started
+
+
+def solved(space: Space, goals: Mapping[str, Any]) -> Exploration:
+    """Return the designs of a space as a study solves them."""
+    return _Solving(goals=goals).explored("", space)[0]
+
+
+def _first_answer(space: Space) -> dict[str, Any]:
+    """Return the columns of the first of some designs that keeps up, else of one that has any.
+
+    An overloaded system states no error.
+    """
+    found, tried = {}, spread(range(space.size)).tolist()
+    for k, design in enumerate(tried):
+        try:
+            found = solved_columns(space.spec(design))
+        except STOPS:
+            raise
+        except Exception:  # a hole, which the exploration reports
+            if k + 1 == len(tried) and not found:
+                raise
+        if found.get("stable"):
+            break
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Simulated:
+    """How the workloads of a study are simulated."""
+
+    runs: Runs
+    out: Path | None = None
+    points: int | None = None
+    enough: int | None = None
+    progress: Progress | None = None
+
+    @property
+    def store(self) -> Path | None:
+        """The file of finished simulations."""
+        return None if self.out is None else self.out / SIMULATED
+
+    def decide(
+        self, name: str, model: Exploration, seconds: float | None, *, also: Iterable[int] = ()
+    ) -> tuple[Decision, Growth | None]:
+        """Return a decision, and the traffic that simulations of its choice bear out; None: not simulated.
+
+        Of a time for simulations a third is kept for the designs that the answer names and for its traffic;
+        what does not fit stays the model's word, and the answer says so. Without one, or with ``points``,
+        nothing is simulated for them.
+        """
+        deciding = partial(self._decided, name, model, also=also, points=self.points, enough=self.enough)
+        if not seconds or self.points is not None:
+            return deciding(seconds), None
+        decision = deciding((1 - SHARE) * seconds)
+        each = decision.seconds / max(len(decision.simulated), 1)
+        end = time.perf_counter() + max(SHARE * seconds, seconds - decision.seconds)
+
+        def fit(most: int) -> int:
+            return max(0, min(most, int((end - time.perf_counter()) / each) if each else most))
+
+        for _ in range(ROUNDS):
+            if decision.chosen not in decision.results:
+                break
+            tried = {*decision.results, *decision.failed}
+            rows = [row for row in question_of(decision).named() if row not in tried]
+            rows = rows[: fit(len(rows))]
+            if not rows or decision.interrupted:
+                break
+            decision = self._decided(name, model, None, points=1, also=rows, after=decision)
+        decision, grown = replace(decision, budget=seconds), None
+        traffic = traffic_field(decision)
+        if traffic is not None and decision.chosen in decision.results and not decision.interrupted:
+            try:
+                simulate = partial(self.runs.batch, store=self.store)
+                question = question_of(decision)
+                grown = simulated_growth(question, solved_columns, traffic, simulate, tries=fit(TRIES))
+            except KeyboardInterrupt:
+                decision = replace(decision, interrupted=True)
+        return decision, grown
+
+    def more(self, part: Part, row: int | None) -> Part:
+        """Return the same with one more design simulated, if one is given."""
+        if row is None:
+            return part
+        before = part.decision
+        decision = self._decided(part.name, part.model, None, points=1, also=[row], after=before)
+        kept = part.growth if decision.chosen == before.chosen else None
+        return replace(part, decision=decision, growth=kept)
+
+    def _decided(self, name: str, model: Exploration, seconds: float | None, **options: Any) -> Decision:
+        stated, show = stated_errors(model), self.progress
+        counted: Counted | None = None if show is None else partial(show, f"{name}: simulation")
+        return decide(
+            model,
+            partial(self.runs.batch, store=self.store),
+            stated=stated,
+            bounded=[one for one in stated if not is_relative(one)],
+            subject_to=model.subject_to,
+            budget_seconds=seconds,
+            seed=self.runs.seed,
+            progress=counted,
+            **options,
+        )
+
+
+def decided(model: Exploration, runs: Runs | None = None, **options: Any) -> tuple[Decision, Growth | None]:
+    """Return the decision of a study on designs that are solved; without time or points the model's."""
+    seconds = options.pop("budget_seconds", 0.0)
+    return _Simulated(runs=runs or Runs(), **options).decide("", model, seconds)
+
+
+def _robust_unseen(study: Study, points: int | None) -> dict[str, int]:
+    """Return the row of the robust design by the workloads under which it is still to be simulated."""
+    found = several(study)
+    if found is None or found.choice.chosen is None:
+        return {}
+    rows = {part: found.row(part.name, found.choice.chosen) for part in study.parts}
+    return {
+        part.name: row
+        for part, row in rows.items()
+        if row not in part.decision.results
+        and row not in part.decision.failed
+        and (points is None or len(part.decision.simulated) < points)
+    }

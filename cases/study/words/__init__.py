@@ -1,1 +1,0 @@
-"""What a study says: its answer, its findings and its traffic, in sentences and small tables."""
