@@ -12,8 +12,7 @@ import numpy as np
 
 from optimize import checks
 from optimize.programs.components import OVER_BUDGET, ROUNDING, Groups, Program, budgets_of, pareto
-from optimize.programs.linear import seconds_of
-from optimize.programs.outcome import SUMS, ProgramOutcome
+from optimize.programs.linear import SUMS, ProgramOutcome, seconds_of
 from optimize.search.pareto import FloatArray, IntArray
 
 MOST, HASTE = 2_000_000, 2_000
@@ -27,7 +26,7 @@ class ExactFront(ProgramOutcome):
     Parameters
     ----------
     status, gap, seconds, solver, message
-        See `optimize.programs.outcome.ProgramOutcome`. "optimal": the front is complete, and the gap 0.
+        See `optimize.programs.linear.ProgramOutcome`. "optimal": the front is complete, and the gap 0.
         "feasible": the time limit came first, or there were too many partial choices; all points are
         feasible then and do not dominate each other, others may be missing, and the gap is None.
     objectives : tuple of str

@@ -15,11 +15,21 @@ from functools import cache
 from math import inf
 from typing import Any
 
+import numpy as np
+
+from optimize.search.pareto import FloatArray
+
 TOLERANCE = 1e-9
 """Feasibility and integrality tolerance asked of HiGHS, for models scaled to about 1."""
 
 DROPPED = 1e-9
 """Coefficients of at most this size count as 0 to HiGHS."""
+
+SUMS = "optimize, dynamic programming"
+"""What solved it where no solver was asked."""
+
+RESOLUTION = 1e-6
+"""Differences that programs tell apart, in the largest range of an objective within a component."""
 
 Terms = Mapping[int, float]
 """A linear form: the coefficient of every variable, by its number."""
@@ -151,3 +161,61 @@ def seconds_of(time_limit: float | None) -> float:
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"time_limit must be > 0 seconds, got {time_limit!r}")
     return inf if time_limit is None else float(time_limit)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ProgramOutcome:
+    """How a search ended."""
+
+    # "optimal": proven, within the tolerance or resolution that the outcome states; "feasible": a solution
+    # that was not proven optimal; "infeasible": proven that there is none; "time limit": no solution in time
+    status: str
+    # ``|objective - bound| / |objective|`` unless said otherwise, 0 if proven; None without both
+    gap: float | None
+    seconds: float  # Wall time, model building included
+    solver: str  # What solved it
+    message: str = ""  # Why there is no solution, or empty
+
+    @property
+    def proven(self) -> bool:
+        """Whether the status is proven: the solution is optimal, or there is none."""
+        return self.status in ("optimal", "infeasible")
+
+
+def gap_of(objective: float | None, bound: float | None) -> float | None:
+    """Return the distance of an objective from its bound, relative to it; None without both.
+
+    >>> gap_of(-4.0, -5.0), gap_of(0.0, 0.0), gap_of(3.0, None)
+    (0.25, 0.0, None)
+    """
+    if objective is None or bound is None:
+        return None
+    return abs(objective - bound) / abs(objective) if objective else float(objective != bound)
+
+
+def grid_step(numbers: FloatArray, sizes: FloatArray) -> float | None:
+    """Return the step of the grid that numbers lie on, up to the rounding they have.
+
+    By Euclid's algorithm; as 1 is one of the numbers, the step is one over a whole number.
+
+    ``numbers``: from 0 to 1, 1 among them if any is above 0; ``sizes``: what each was rounded at: the size of
+    what it was computed from. Returns none if the step is finer than 1e-5.
+
+    >>> grid_step(np.array([0.0, 0.3, 1.0]), np.array([0.0, 0.3, 1.0]))
+    0.1
+    >>> grid_step(np.array([0.0, 1e-20, 1.0]), np.array([0.0, 1e-20, 1.0])) is None
+    True
+    """
+    step = 1.0
+    for level in np.unique(numbers).tolist():
+        a, b = step, level
+        while b > RESOLUTION:
+            a, b = b, a % b
+            b = 0.0 if a - b < RESOLUTION else b
+        step = a
+        if step < 10 * RESOLUTION:
+            return None
+    count = np.round(1 / step)
+    off_grid = np.abs(numbers - np.round(numbers * count) / count)
+    rounding = np.minimum(4 * float(np.finfo(float).eps) * (numbers + sizes), RESOLUTION / 10)
+    return float(1 / count) if (off_grid <= rounding).all() else None

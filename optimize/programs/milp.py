@@ -12,10 +12,16 @@ import numpy as np
 from optimize import checks
 from optimize.programs.components import OVER_BUDGET, Groups, Program, budgets_of
 from optimize.programs.front import joined
-from optimize.programs.grid import RESOLUTION, grid_step
-from optimize.programs.linear import Model, solver_name
-from optimize.programs.linear import seconds_of as seconds_of
-from optimize.programs.outcome import SUMS, ProgramOutcome, gap_of
+from optimize.programs.linear import (
+    RESOLUTION,
+    SUMS,
+    Model,
+    ProgramOutcome,
+    gap_of,
+    grid_step,
+    seconds_of,
+    solver_name,
+)
 
 FEW = 100_000
 """Pairs of partial choices in a join up to which all are looked at, and no solver is asked."""
@@ -31,7 +37,7 @@ class Choice(ProgramOutcome):
     Parameters
     ----------
     status, gap, seconds, solver, message
-        See `optimize.programs.outcome.ProgramOutcome`; "optimal" is proven up to the resolution.
+        See `optimize.programs.linear.ProgramOutcome`; "optimal" is proven up to the resolution.
     chosen : dict of str to int
         The row of the chosen option of every group, for components that of every field;
         empty without a solution.

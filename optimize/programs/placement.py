@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optimize import checks
-from optimize.programs.linear import seconds_of
-from optimize.programs.outcome import ProgramOutcome, gap_of
+from optimize.programs.linear import ProgramOutcome, gap_of, seconds_of
 from optimize.search.pareto import FloatArray, IntArray
 
 BoolArray = npt.NDArray[np.bool_]
@@ -32,7 +31,7 @@ class Placement(ProgramOutcome):
     Parameters
     ----------
     status, gap, seconds, solver, message
-        See `optimize.programs.outcome.ProgramOutcome`.
+        See `optimize.programs.linear.ProgramOutcome`.
     nodes : tuple of int
         The node of every part; empty without a placement. Also the greedy method may find none.
     cost, bound : float or None

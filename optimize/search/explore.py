@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,7 +102,7 @@ def explore(
     store: str | os.PathLike[str] | None = None,
     identity: str = "",
     progress: Callable[[int, int], None] | bool | None = None,
-    keep: str | os.PathLike[str] = "all",
+    keep: str = "all",
 ) -> Exploration:
     """Evaluate designs of a space and find the exact Pareto front of those evaluated.
 
@@ -179,12 +178,10 @@ def explore(
         count. True writes it to standard error, with the time left, or with bound and gap. Without a
         callable, a terminal is told how long all designs take as soon as the first are done, if that is 10 s
         or more, and the steps of the exact method.
-    keep : {"all", "front"} or path
+    keep : {"all", "front"}
         Which designs the table has: all; or one for each distinct point of the front, with the number of
         those that tie in ``ties``: memory then does not grow with the space, and workers send no more than
-        fronts. A path ending in ``.parquet`` keeps the front, and is a directory, reached by all workers,
-        where the designs of every chunk become a file (they are read together as one table; needs pyarrow).
-        Other than "all" for the method exhaustive only.
+        fronts. Other than "all" for the method exhaustive only.
 
     Returns
     -------
@@ -243,7 +240,7 @@ def explore(
     if not down + up:
         raise ValueError("explore needs at least one objective in minimize or maximize")
     goals = Goals(minimize=down, maximize=up, subject_to=checks.ranges("subject_to", subject_to))
-    folder = _folder(keep)
+    checks.choice("keep", keep, ("all", "front"))
     if keep != "all" and (method != "exhaustive" or designs is not None):
         raise ValueError(
             f"keep must be 'all' for other methods than exhaustive and for designs, got {keep!r}"
@@ -268,7 +265,7 @@ def explore(
         size = plan.chunk(chunk or (None if vectorized else KEPT_TOGETHER), math.prod(space.shape), executor)
         with _records(store) as records:
             return surveyed(
-                Survey(plan=plan, goals=goals, chunk=size, folder=folder),
+                Survey(plan=plan, goals=goals, chunk=size),
                 executor=executor,
                 store=records,
                 identity=identity,
@@ -339,15 +336,6 @@ def _check_method(
             f"bounds must be {{metric: {{field: direction}}}} or what a model derives, got {bounds!r}"
         )
     seconds_of(time_limit)
-
-
-def _folder(keep: str | os.PathLike[str]) -> Path | None:
-    """Return the directory of `keep`, if it is one."""
-    if keep in ("all", "front"):
-        return None
-    if not isinstance(keep, (str, os.PathLike)) or Path(keep).suffix != ".parquet":
-        raise ValueError(f"keep must be 'all', 'front' or a path that ends in .parquet, got {keep!r}")
-    return Path(keep)
 
 
 def _records(store: str | os.PathLike[str] | None) -> AbstractContextManager[ResultStore | None]:

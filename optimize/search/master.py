@@ -6,12 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from optimize.programs.linear import Model
+from optimize.programs.linear import RESOLUTION, Model
 from optimize.search.bounds import ROUNDING, Ranking, Ranks, Sum
 from optimize.search.pareto import FloatArray
-
-RESOLUTION = 1e-6
-"""Differences that the program tells apart, in the range of an objective."""
 
 
 class Master:

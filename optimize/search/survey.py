@@ -10,7 +10,6 @@ from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,11 +24,9 @@ from optimize.spaces.holes import Found, MisuseError, holes_of
 from optimize.spaces.numbering import Designs
 from optimize.spaces.running import PROBES, Plan, joined_found, spread
 from optimize.spaces.structure import cell_numbers
-from optimize.spaces.tables import needs_parquet, save_table
 from optimize.spaces.workers import results
 from qmodels.systems.spec.cost import afford
 from qmodels.systems.spec.hashing import stable_text
-from qmodels.systems.spec.whole import whole
 
 if TYPE_CHECKING:
     from qmodels.systems.spec.store import ResultStore
@@ -43,9 +40,6 @@ WAITING = 256
 SECONDS = 5.0
 """Time between two commits of what is finished: a run that is killed loses no more. [s]"""
 
-OWN = {"ties", "feasible"}
-"""Columns that are added to those of the fields and the model."""
-
 SPOT_CHECKS = 4096
 """Designs by whose verdict a constraint that has no table is told from another."""
 
@@ -57,7 +51,6 @@ class Survey:
     plan: Plan  # how designs are evaluated
     goals: Goals  # what is kept of them
     chunk: int  # most designs of a box
-    folder: Path | None = None  # where the table of each box is written
 
     @cached_property
     def _axes(self) -> list[int]:
@@ -83,17 +76,12 @@ class Survey:
         admitted, outside = self._designs(digits)
         whole = admitted.size == math.prod(map(len, digits.values()))
         numbers, columns, errors = self._found(admitted, digits, whole=whole)
-        for name in OWN & {*columns, *space.choices}:
-            raise MisuseError(f"metric or field {name!r} has the name of a column that says what is kept")
+        if "ties" in {*columns, *space.choices}:
+            raise MisuseError("metric or field 'ties' has the name of a column that says what is kept")
         seen = {"design": numbers, **columns, **self.plan.compared(columns)}
         names = [name for name in (*self.goals.objectives, *self.goals.subject_to) if name in space.choices]
         axes = [list(space.choices).index(name) for name in names]
         seen |= {n: space.column(n)[d] for n, d in zip(names, space.all_digits(numbers, axes), strict=True)}
-        if self.folder is not None and numbers.size:
-            table = {"design": numbers, **space.columns(numbers), **columns}
-            save_table(table | {"feasible": self.goals.feasible(seen)[0]}, self._file(k))
-        elif self.folder is not None and errors:
-            self._empty(k).touch()
         one = judged(self.goals, {"design": numbers, **columns}, seen, outside, holes_of(errors))[0]
         kept = one.table["design"]
         return replace(one, table={"design": kept, **space.columns(kept), **one.table})
@@ -107,20 +95,6 @@ class Survey:
         bad = list(space.violations(numbers).values())
         allowed = numbers[~np.logical_or.reduce(bad)] if bad else numbers
         return allowed, tuple(int(each.sum()) for each in bad)
-
-    def _file(self, k: int) -> Path:
-        assert self.folder is not None
-        return self.folder / f"{k:0{len(str(len(self.cuts)))}d}.parquet"
-
-    def _empty(self, k: int) -> Path:
-        """Return the file that says that no design of a box has an answer; readers of tables pass it over."""
-        return self._file(k).with_name(f"_{k}.holes")
-
-    def written(self, k: int) -> bool:
-        """Tell whether the table of a box is there, if it is to be."""
-        if self.folder is None or self._file(k).exists() or self._empty(k).exists():
-            return True
-        return not self._designs(self.digits(k))[0].size
 
     def _found(self, numbers: Designs, digits: dict[str, Designs], *, whole: bool) -> Found:
         plan = self.plan
@@ -168,10 +142,9 @@ class _Progress:
         self._key = survey.key(identity)
         for record in store.get([self._key]).values():
             done = np.unpackbits(np.frombuffer(base64.b64decode(record["done"]), np.uint8))[: self.done.size]
-            if all(map(survey.written, np.flatnonzero(done).tolist())):
-                self.done = done.astype(bool)
-                self._parts = [from_record(record["found"], len(survey.goals.objectives))]
-                self.restored = self._parts[0].looked
+            self.done = done.astype(bool)
+            self._parts = [from_record(record["found"], len(survey.goals.objectives))]
+            self.restored = self._parts[0].looked
 
     def add(self, k: int, part: Reduction) -> None:
         """Take what is kept of a box."""
@@ -212,9 +185,6 @@ def surveyed(
         afford(
             f"chunk of {survey.chunk} for {points} designs", len(survey.cuts), bytes=9.0 * len(survey.cuts)
         )
-    if survey.folder is not None:
-        needs_parquet(survey.folder)
-        _claim(survey.folder, "" if store is None else survey.key(identity))
     state = _Progress(survey, store, identity)
     if not state.restored:
         probes = space.admitted(np.unique(space.numbers(spread(range(points)))))
@@ -239,20 +209,6 @@ def surveyed(
         evaluations=total.looked - state.restored,
         restored=state.restored,
     )
-
-
-def _claim(folder: Path, key: str) -> None:
-    """Make the directory of a table; one that holds another exploration's files would mix them with ours."""
-    owner = folder / ".exploration"
-    if key and owner.is_file() and owner.read_text(encoding="utf-8") == key:
-        return
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ValueError(
-            f"keep must be a new directory, or that of the same exploration and store, got {str(folder)!r}"
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    with whole(owner) as part:
-        part.write_text(key, encoding="utf-8")
 
 
 def _points(done: npt.NDArray[np.bool_], points: int) -> int:

@@ -6,7 +6,6 @@ import csv
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -53,19 +52,13 @@ def save_table(columns: Columns, path: str | os.PathLike[str]) -> Path:
                 lists = [column[start : start + ROWS].tolist() for column in columns.values()]
                 writer.writerows(zip(*lists, strict=True))
     elif target.suffix == ".parquet":
-        parquet, table = needs_parquet(target)
+        try:
+            from pyarrow import parquet, table
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(f"{str(target)!r} needs pyarrow; .csv does not") from error
         cells = {n: [str(v) for v in c] if c.dtype.kind == "O" else c for n, c in columns.items()}
         with whole(target) as part:
             parquet.write_table(table(cells), part)
     else:
         raise ValueError(f"path must end in .csv or .parquet, got {str(path)!r}")
     return target
-
-
-def needs_parquet(path: Path) -> tuple[Any, Any]:
-    """Return the module of pyarrow that writes a file; say what is missing without it."""
-    try:
-        from pyarrow import parquet, table
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(f"{str(path)!r} needs pyarrow; .csv does not") from error
-    return parquet, table

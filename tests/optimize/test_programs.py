@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from optimize import Component, Space, choose, chosen_spec, exact_front, explore, nondominated, tabulate
-from optimize.programs.outcome import gap_of
+from optimize.programs.linear import gap_of
 
 METRICS = ("a", "b", "c", "d")
 SENSES = ("minimize", "maximize")
