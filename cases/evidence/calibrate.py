@@ -259,8 +259,11 @@ def seen(table: dict[str, Any], found: Iterable[Residual]) -> list[Seen]:
             one.features.resource,
             *one.features.words[:1],
         )
-        place = {"kind": one.kind, "metric": one.metric, "load": load}
-        every.append(Seen(**place, strata=strata, value=one.value, ends=(low, high)))
+        every.append(
+            Seen(
+                kind=one.kind, metric=one.metric, load=load, strata=strata, value=one.value, ends=(low, high)
+            )
+        )
     return every
 
 
@@ -322,6 +325,6 @@ def report(records: list[Record], tested: list[Record], others: list[Record]) ->
     for one in every:
         for stratum in one.strata[:4]:
             strata[stratum].append(one.held)
-    lines = [f"{name}: {np.mean(some):.1%} of {len(some)}" for name, some in strata.items()]
-    lines.append(f"intervals of simulations of 95 % hold exact values: {held} of {count}")
-    return table, "\n".join([text_table([*HEADS[:2], "stratum", *HEADS[2:]], rows), "", *lines])
+    said = [f"{name}: {np.mean(some):.1%} of {len(some)}" for name, some in strata.items()]
+    said.append(f"intervals of simulations of 95 % hold exact values: {held} of {count}")
+    return table, "\n".join([text_table([*HEADS[:2], "stratum", *HEADS[2:]], rows), "", *said])

@@ -91,6 +91,7 @@ def is_exact(answer: Any, metric: str) -> bool:
 
 def _of_kind(answer: Any, spec: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
     """Return the words and the numbers of a kind: its variant first."""
+    words: tuple[str, ...]
     match kind_of(spec).name:
         case "packet-processor":
             variant = "controllers" if isinstance(spec.dram, DramSystem) else "banks"

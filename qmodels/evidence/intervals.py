@@ -110,8 +110,8 @@ def columns(found: Features, sorts: Sequence[str]) -> FloatArray:
     parts += [np.log1p(np.asarray(value, dtype=float)) for value in own.values()]
     parts += [np.equal(found.resource, one) | (one in found.words) for one in sorts]
     with np.errstate(invalid="ignore"):
-        parts = np.broadcast_arrays(*(np.asarray(part, dtype=float) for part in parts))
-    return np.stack(parts, axis=-1)
+        whole = np.broadcast_arrays(*(np.asarray(part, dtype=float) for part in parts))
+    return np.stack(whole, axis=-1)
 
 
 def ends_of(known: Mapping[str, Any], found: Features, level: float) -> tuple[Any, Any]:
