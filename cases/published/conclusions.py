@@ -370,8 +370,8 @@ def turns_of(margin: Callable[[float], float], curve: Curve, parameter: Paramete
             else:
                 found.append((low, high, 1))
         for k, (low, high, times) in enumerate(found):
-            root = next((root for root in roots.values() if low <= root <= high), None)
-            found[k] = (root, root, 1) if times == 1 and root is not None else (low, high, times)
+            inside = [root for root in roots.values() if low <= root <= high]
+            found[k] = (inside[0], inside[0], 1) if times == 1 and inside else (low, high, times)
     # A place that begins or ends at the paper's value is at no distance from it.
     return tuple(sorted(found, key=lambda one: max(one[0] - parameter.value, parameter.value - one[1])))
 

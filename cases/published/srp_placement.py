@@ -170,10 +170,14 @@ def placements(blurring: NumaMachine) -> list[tuple[NumaMachine, dict[str, Any]]
     for work in WORK:
         best = changed.get(work, blurring)
         problem = problem_of(best)
-        made: dict[str, tuple[NumaMachine, float | None, float | None, float]] = {}
+        made: dict[str, tuple[NumaMachine, float, float | None, float]] = {}
         for method in ("milp", "greedy"):
             start = time.perf_counter()
-            choice, bound = problem.exact() if method == "milp" else (problem.greedy(), None)
+            bound: float | None = None
+            if method == "milp":
+                choice, bound = problem.exact()
+            else:
+                choice = problem.greedy()
             seconds = time.perf_counter() - start
             made[method] = (placed_machine(best, choice), problem.cost(*choice), bound, seconds)
         for name, machine in {
@@ -186,7 +190,7 @@ def placements(blurring: NumaMachine) -> list[tuple[NumaMachine, dict[str, Any]]
             cost = problem.cost(memories, tuple(machine.dma.channels_of(len(cores))))
             made[name] = (machine, cost, None, 0.0)
         for name, (machine, cost, bound, seconds) in made.items():
-            row = {"work": work, "placement": name, "objective": cost / 1e6, "proven": False}
+            row: dict[str, Any] = {"work": work, "placement": name, "objective": cost / 1e6, "proven": False}
             row["bound"] = None if bound is None else bound / 1e6
             found.append((machine, row | {"seconds": seconds}))
     return found

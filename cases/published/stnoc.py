@@ -173,7 +173,7 @@ def crossed(noc: Noc) -> Noc:
     """Return a set-up with one crossbar, the loop calibrated on it; other times to think differ as much."""
     traffic = noc.traffic
     assert isinstance(traffic, Transactions)
-    changed = {
+    changed: dict[str, Any] = {
         "think_cycles": traffic.think_cycles - CALIBRATED.think_cycles + CROSSBAR.think_cycles,
         "service_cycles": CROSSBAR.service_cycles,
         "read_fraction": 1 - CROSSBAR.write_fraction,
@@ -320,7 +320,7 @@ def open_cells() -> list[Cell]:
     ]
 
 
-def ends_of(estimate: Any) -> dict[str, float]:
+def ends_of(estimate: Any) -> dict[str, Any]:
     """Return a simulated number and its interval as a cell has them."""
     return {"simulated": estimate.best, "low": estimate.low, "high": estimate.high}
 
@@ -398,8 +398,8 @@ def simulated_cells(
         list(map(noc_of, loops)), packets=packets, replications=replications, store=store
     ).results
     for cell, result in zip(loops, results, strict=True):
-        found = ends_of(result.metrics["bandwidth"])
-        cells.append(replace(cell, **{name: 1000 * value for name, value in found.items()}))
+        ends = ends_of(result.metrics["bandwidth"])
+        cells.append(replace(cell, **{name: 1000 * value for name, value in ends.items()}))
     return cells
 
 
