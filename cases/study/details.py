@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from textwrap import fill
 from typing import Any
@@ -14,7 +14,6 @@ import numpy as np
 
 from cases.study.packet_processor import BIAS, ERROR
 from cases.study.simulating import how_simulated
-from cases.study.study import Part
 from cases.tables import heading, many, number, text_table
 from optimize.decisions.decision import LEVEL, Decision
 from optimize.search.feasibility import objective_values
@@ -62,16 +61,6 @@ def _wrapped(line: str) -> str:
     kept = re.sub(r"(?<=\d) (?=\S)", "\u00a0", line)
     text = fill(kept, WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
     return text.replace("\u00a0", " ")
-
-
-def part_sections(part: Part) -> list[Section]:
-    """Return what the study of one workload found below its screen."""
-    from cases.study.stream import trace_limits, trace_section
-
-    decision, base = part.decision, part.model.space.base
-    front = [front_section(decision)] if len(decision.front) else []
-    stream = trace_section(base.workload, **trace_limits(base)) if isinstance(base, PacketProcessor) else None
-    return [*front, trust(decision), *([] if stream is None else [stream])]
 
 
 def front_section(decision: Decision) -> Section:
@@ -167,15 +156,6 @@ def _off(decision: Decision, metric: str) -> str:
         f"{'%' if relative else 'points'} on average ({off.mean():+.1f} signed, {np.abs(off).max():.1f} at "
         f"most) in {many(known.sum(), 'simulated design')}"
     )
-
-
-def full_text(screens: Sequence[str], parts: Sequence[Part]) -> str:
-    """Return all that was found: the screens, then the fronts and how far to trust each."""
-    said = list(screens)
-    for part in parts:
-        title = f"{{}}, {part.name}" if len(parts) > 1 else "{}"
-        said += [replace(one, title=title.format(one.title)).text() for one in part_sections(part)]
-    return "\n\n".join(said) + "\n"
 
 
 def doubt_lines(doubts: Mapping[str, int], count: int, what: str) -> list[str]:

@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from cases.study.details import full_text
 from cases.study.goals import choice_tables, choice_word, read_choices
 from cases.study.packet_processor import ERROR
 from cases.study.screen import screen_of, study_text
 from cases.study.several import several_summary
 from cases.study.simulating import Runs
-from cases.study.stream import trace_summary
+from cases.study.stream import full_text, trace_summary
 from cases.study.study import Part, Study, our_version
 from cases.tables import columns_of, csv_text, json_text
 from optimize.spaces.space import Space

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from cases.study.details import Section, part_sections
+from cases.study.details import Section
 from cases.study.goals import choice_word
 from cases.study.plots import PALETTE, View, axis_label, latency_limit
 from cases.study.screen import change_rows, screen_of, together, words
 from cases.study.several import Several, several
 from cases.study.simulating import how_simulated
+from cases.study.stream import part_sections
 from cases.study.study import Part, Study
 from cases.tables import number
 from optimize.search.pareto import FloatArray

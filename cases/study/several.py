@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from optimize.decisions.robust import RobustChoice, robust_choice
 from optimize.search.exploration import Exploration
-
-if TYPE_CHECKING:
-    from cases.study.study import Study
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,7 +51,7 @@ class Several:
         return [field for field, choices in space.choices.items() if len(choices) > 1]
 
 
-def several(study: Study) -> Several | None:
+def several(study: Any) -> Several | None:
     """Return the workloads of a study side by side; None for a single one, or where spaces differ."""
     if len(study.parts) < 2:
         return None
@@ -79,7 +76,7 @@ def several(study: Study) -> Several | None:
     return Several(explorations=explorations, choice=choice, starred=starred, simulated=simulated)
 
 
-def several_summary(study: Study) -> dict[str, Any] | None:
+def several_summary(study: Any) -> dict[str, Any] | None:
     """Return the same for a program."""
     found = several(study)
     if found is None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from cases.study.details import Section
+from cases.study.details import Section, front_section, trust
+from cases.study.study import Part
 from cases.tables import number
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.traffic.arrivals import Recorded
@@ -103,3 +106,20 @@ def trace_summary(workload: Workload, **limits: Any) -> dict[str, Any] | None:
         return None
     found = workload.arrivals.trace.description.to_dict()
     return {**found, "peak_gbps": peak_gbps(workload), "warnings": trace_warnings(workload, **limits)}
+
+
+def part_sections(part: Part) -> list[Section]:
+    """Return what the study of one workload found below its screen."""
+    decision, base = part.decision, part.model.space.base
+    front = [front_section(decision)] if len(decision.front) else []
+    stream = trace_section(base.workload, **trace_limits(base)) if isinstance(base, PacketProcessor) else None
+    return [*front, trust(decision), *([] if stream is None else [stream])]
+
+
+def full_text(screens: Sequence[str], parts: Sequence[Part]) -> str:
+    """Return all that was found: the screens, then the fronts and how far to trust each."""
+    said = list(screens)
+    for part in parts:
+        title = f"{{}}, {part.name}" if len(parts) > 1 else "{}"
+        said += [replace(one, title=title.format(one.title)).text() for one in part_sections(part)]
+    return "\n\n".join(said) + "\n"
