@@ -140,7 +140,7 @@ def _panel(number: int, kind: str, some: Sequence[Seen]) -> str:
             f'<path d="M{x - 2:.0f} {y - 2:.1f}l4 4m-4 0l4 -4"/>'
         )  # fmt: skip
     middle, bottom = top + HEIGHT / 2, top + HEIGHT
-    words = [(left, top - 8, f"{kind}: {MAIN[kind].replace('_', ' ')}")]
+    words: list[tuple[float, float, str]] = [(left, top - 8, f"{kind}: {MAIN[kind].replace('_', ' ')}")]
     words += [
         (left - 34, y + 4, f"{np.expm1(ratio):+.0%}")
         for y, ratio in ((top, MOST), (middle, 0.0), (bottom, -MOST))

@@ -39,13 +39,12 @@ def compare(
 @overload
 def compare(spec: Any, *, reference: Answer, **options: Any) -> Comparison: ...
 @overload
-def compare(spec: Any, other: Any, /, **options: Any) -> PairComparison: ...
+def compare(spec: Any, other: Any, **options: Any) -> PairComparison: ...
 @overload
 def compare(spec: Any, **options: Any) -> Any: ...
 def compare(
     spec: Any,
     other: Any = None,
-    /,
     *,
     model: Any = None,
     reference: Any = None,

@@ -187,5 +187,6 @@ def _row(spec: Any, name: str, both: list[list[Any]], confidence: float) -> Pair
         difference = paired_difference(first, second, confidence=confidence)
     if about.better and (means[0] != means[1] if difference is None else difference.decided):
         better = "second" if (means[1] > means[0]) == (about.better == "up") else "first"
-    row = {"metric": name, "unit": about.unit, "difference": difference, "better": better}
-    return PairRow(first=means[0], second=means[1], **row)
+    return PairRow(
+        metric=name, unit=about.unit, first=means[0], second=means[1], difference=difference, better=better
+    )
