@@ -240,7 +240,7 @@ def _trace_data(result: Any) -> dict[str, Any]:
 
 
 def _capacity(result: Any) -> Any:
-    """Return what a system sustains [Gb/s], by whichever verb, if the answer says so."""
+    """Return the throughput that a system sustains [Gb/s], by whichever verb, if the answer has it."""
     found = result.metrics.get("saturation_data_rate")
     return getattr(found, "best", found)
 

@@ -1,4 +1,4 @@
-"""What the commands write to the terminal: answers, progress bars, and errors in one line."""
+"""Output of the commands on a terminal: answers, progress bars, and errors in one line."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def progress_bars() -> Iterator[Callable[[str, int, int], None] | None]:
 
 @dataclass(frozen=True)
 class Output:
-    """How a command answers: as text, JSON or CSV, and with a picture.
+    """Form of a command's answer: text, JSON or CSV, and a picture.
 
     Raises
     ------

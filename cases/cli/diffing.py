@@ -106,7 +106,7 @@ def diff(
 def _both(
     files: list[Path], sides: list[list[str]], traces: list[Path], settings: list[str], *reading: Any
 ) -> tuple[list[str], list[Any]]:
-    """Return what A and B are called, and their specs."""
+    """Return the names of A and B, and their specs."""
     from cases.cli.inputs import read_specs
 
     if len(files) > 2 or len(traces) > 2:

@@ -1,4 +1,4 @@
-"""What a command is given: a TOML file, a trace, and fields, choices and limits set by hand."""
+"""Inputs of a command: a TOML file, a trace, and fields, choices and limits set by hand."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def varied(spec: Any, vary: Iterable[str]) -> dict[str, list[Any]]:
 def reading_of(
     file: Path, interface: str | None, columns: str | None, among: Sequence[Path] = ()
 ) -> dict[str, str]:
-    """Return what of the options on reading traces one file takes; of a single file, or if none does, all."""
+    """Return the options on reading traces that one file takes; of a single file, or if none does, all."""
     given = {name: said for name, said in (("interface", interface), ("columns", columns)) if said}
     if len(among) < 2:
         return given

@@ -134,7 +134,7 @@ def _room(value: float, ends: Range) -> tuple[float, float]:
 
 
 def _trusted(spec: Any, found: Size, limits: dict[str, Range]) -> list[str]:
-    """Return how the room that is left compares with the error that the model states of itself."""
+    """Compare the room that is left with the error that the model states of itself."""
     from qmodels import solve
 
     answer: Any = solve(replace_fields(spec, {found.field: found.value}))

@@ -51,7 +51,7 @@ AROUND = 0.06
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """What a conclusion hangs on, and the values at which it is asked."""
+    """Parameter of a conclusion, and the values at which it is asked."""
 
     name: str  # in words
     unit: str = ""  # of the values; empty for a plain number
@@ -234,7 +234,7 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What the models and the simulation say of a conclusion."""
+    """Margins of a conclusion by the models and by simulation."""
 
     conclusion: Conclusion  # what was asked
     curve: Curve  # margins by the models over the parameter
@@ -332,7 +332,7 @@ class Found:
 def find(
     conclusion: Conclusion, checks: Sequence[Check] = (), stale: int = 0, others: Sequence[Check] = ()
 ) -> Found:
-    """Return what the models say of a conclusion and of its other readings, beside simulations."""
+    """Return the margins of a conclusion and of its other readings, modelled beside simulated."""
     parameter = conclusion.parameter
     curve = tuple((value, conclusion.solved(value)) for value in parameter.grid)
     known = {check.reading: check for check in others}
@@ -382,7 +382,7 @@ def signs_change(curve: Sequence[tuple[float, float]]) -> list[tuple[float, floa
 
 
 def key(readings: Sequence[Reading]) -> str:
-    """Return what names some readings: the systems, to six digits of every number, and the metrics.
+    """Return the key of some readings: the systems, to six digits of every number, and the metrics.
 
     Fitted numbers differ in their last digits from machine to machine.
     """
@@ -471,7 +471,7 @@ def kept(case: str, conclusion: Conclusion, reading: str = "") -> tuple[list[Che
 
 
 def found_of(case: str) -> list[Found]:
-    """Return what is found of all conclusions of a paper: the models now, simulations as kept."""
+    """Return the margins of all conclusions of a paper: the models now, simulations as kept."""
     found = []
     for one in conclusions_of(case):
         checks, stale = kept(case, one)
@@ -482,7 +482,7 @@ def found_of(case: str) -> list[Found]:
 
 
 def changed(case: str, changes: Mapping[str, Any]) -> tuple[list[Found], dict[str, str]]:
-    """Return what the models say of conclusions with fields changed, and why others are left out, by name.
+    """Return the margins of conclusions with fields changed, and the reasons why others are left out.
 
     Raises
     ------

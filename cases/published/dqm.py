@@ -206,7 +206,7 @@ def published_point(space: Space, design: int) -> dict[str, int]:
 def explore_techniques(
     base: DataQueueing, evaluate: Callable[[DataQueueing], Mapping[str, float]]
 ) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
-    """Return what an evaluation finds of the 180 techniques, exhaustively and by the paper's greedy way.
+    """Evaluate the 180 techniques, exhaustively and by the paper's greedy way.
 
     The techniques come with their metrics and the fronts that they are on: ``pareto`` in the five
     `OBJECTIVES`; ``survivor`` of the paper's rule, which drops a technique only if another is better in
@@ -254,7 +254,7 @@ def explore_techniques(
 
 
 def distinct(techniques: Iterable[Mapping[str, Any]], front: str = "") -> int:
-    """Return how many techniques differ in any of the `METRICS`; of a front alone if one is named."""
+    """Return the number of techniques that differ in any of the `METRICS`; of one front if it is named."""
     return len({tuple(row[n] for n in METRICS) for row in techniques if not front or row[front]})
 
 
@@ -309,7 +309,7 @@ def cause_specs(base: DataQueueing) -> dict[tuple[str, int, bool], DataQueueing]
 def cause_rows(
     specs: Mapping[tuple[str, int, bool], DataQueueing], simulated: Simulated
 ) -> tuple[dict[str, Any], ...]:
-    """Return what the simulations of `cause_specs` say: a row for each change and number of trials.
+    """Return the simulations of `cause_specs`: a row for each change and number of trials.
 
     Conflicts of writes without and with page control and of reads with it are in percent, and so are
     the ``failures`` of allocations with one trial; ``overhead`` is that of a worst-case segment write with 4

@@ -55,7 +55,7 @@ def places() -> Iterator[tuple[dict[str, Any], LlcProcessor]]:
 
 
 def readings() -> dict[str, dict[str, LlcProcessor]]:
-    """Return what the text leaves open, each with the designs by the curves they are points of.
+    """Return the readings that the text leaves open, each with the designs by the curves they are points of.
 
     They are the three architectures, where the reading changes them, and the slices when 16 are assigned.
     """

@@ -35,7 +35,7 @@ def published(case: str) -> dict[str, Any]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return what a TOML file holds."""
+    """Read a TOML file."""
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 

@@ -77,7 +77,7 @@ def program(processes: Processes, *, side: int = 4, costs: MessageCosts | None =
 
 
 def line_cycles() -> int:
-    """Return what a line of the cache takes from the tile's own memory: there and back through one switch.
+    """Return the time of a cache line from the tile's own memory: there and back through one switch.
 
     >>> line_cycles()
     17

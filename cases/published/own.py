@@ -38,7 +38,7 @@ class Metrics:
 
 @dataclass(frozen=True, kw_only=True)
 class Own:
-    """What `cases.published.paper.Paper` needs of a module, from a user's data.
+    """Module of a user's paper for `cases.published.paper.Paper`, from its data.
 
     ``systems``: by name, each ``of`` a published system or a file beside this one, with fields ``set``;
     ``numbers``: ``what`` is published, the number (``published``, ``published_high``), ``of``, an expression
@@ -50,7 +50,7 @@ class Own:
 
     @property
     def names(self) -> dict[str, Any]:
-        """What expressions may use besides the systems."""
+        """Names that expressions may use besides the systems."""
         return {}
 
     @cached_property

@@ -53,12 +53,12 @@ class Reproduction:
 
     @cached_property
     def names(self) -> dict[str, Any]:
-        """What expressions of the paper's data may use; ``found`` is this."""
+        """Names that expressions of the paper's data may use; ``found`` is this."""
         return {**self.paper.names, **self.run, **self.tables, "found": self, "run": dict(self.run)}
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
-        """What the paper states in words, beside what was found."""
+        """Claims of the paper in words, beside the values found."""
         return tuple(claim for one in self.paper.data.get("claims", ()) for claim in self._claims(one))
 
     def value(self, expression: Any, which: str, names: Mapping[str, Any] | None = None) -> Any:
@@ -227,13 +227,13 @@ class Paper:
 
     @cached_property
     def names(self) -> dict[str, Any]:
-        """What expressions of the data may use."""
+        """Names that expressions of the data may use."""
         own = vars(self.module) if isinstance(self.module, ModuleType) else self.module.names
         return {**{name: one for name, one in own.items() if not name.startswith("_")}, "said": self.data}
 
     @property
     def tags(self) -> dict[str, dict[str, str]]:
-        """What the numbers of each group are, and what their agreement is worth."""
+        """Meaning of the numbers of each group, and the tag of their agreement."""
         return tags_of(self.data, self.name)
 
     @property
@@ -243,7 +243,7 @@ class Paper:
 
     @property
     def notes(self) -> Mapping[str, Sequence[str]]:
-        """What has to be known, in words, under titles."""
+        """Notes, under titles."""
         return {title: self.texts(texts) for title, texts in self.data.get("notes", {}).items()}
 
     @property
@@ -260,7 +260,7 @@ class Paper:
         return list(self.module.designs())
 
     def read(self, folder: Path) -> Reproduction:
-        """Return what `Reproduction.write` wrote."""
+        """Read what `Reproduction.write` wrote."""
         run = folder / RUN
         paths = {name: folder / f"{name.replace('_', '-')}.csv" for name in self.kept_tables}
         return Reproduction(
@@ -271,15 +271,15 @@ class Paper:
         )
 
     def kept(self) -> Reproduction:
-        """Return what was found before, ``python -m cases.published.keep`` with the name of the case."""
+        """Return the reproduction kept by ``python -m cases.published.keep`` with the name of the case."""
         return self.read(data_folder(self.name))
 
     def today(self) -> Reproduction:
-        """Return what is found today: what takes longer than a minute is kept, all else is computed."""
+        """Reproduce today: what takes longer than a minute is kept, all else is computed."""
         return self.renew(self.kept()) if isinstance(self.module, ModuleType) else self.reproduce()
 
     def renew(self, kept: Reproduction) -> Reproduction:
-        """Return what was kept with everything computed anew that takes less than a minute."""
+        """Return the kept reproduction with everything computed anew that takes less than a minute."""
         renew = getattr(self.module, "renew", None)
         return kept if renew is None else Reproduction(paper=self, **{"run": kept.run, **renew(kept)})
 

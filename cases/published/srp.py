@@ -330,7 +330,7 @@ def times_of(found: Any, which: str) -> dict[str, float]:
 
 
 def most(found: Any, which: str, name: str) -> float:
-    """Return what the best placement could gain in a benchmark, by the model."""
+    """Return the gain of the best placement in a benchmark, by the model."""
     (row,) = (row for row in found.tables["benchmarks"] if row["name"] == name)
     return float((row["most_speedup"] or 0.0) * row[which] / row["model"])
 
@@ -366,7 +366,7 @@ def ratio_group(one: Mapping[str, Any]) -> str:
 
 
 def statements() -> list[dict[str, Any]]:
-    """Return what is said of Table 6.2, of one image each."""
+    """Return the claims of Table 6.2, of one image each."""
     return [
         {**one, "image": image, "said": one["text"].format(image)}
         for one in read_toml(FILE)["statements"]

@@ -128,7 +128,7 @@ def simulated_cells(*, replications: int = REPLICATIONS, store: Path | None = No
 
 
 def orderings(cells: Sequence[Cell], name: str) -> tuple[int, int]:
-    """Return how many pairs within a row or a column are in the published order, and of how many.
+    """Return the number of pairs within a row or a column in the published order, and of all pairs.
 
     ``name``: ``"published"``, ``"model"`` or ``"simulated"``.
     """

@@ -64,7 +64,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class Loop:
-    """What the paper does not say of the closed loops, calibrated on Table II."""
+    """Parameters of the closed loops that the paper does not give, calibrated on Table II."""
 
     think_cycles: float  # from an answer to the next request of an engine, mean [cycles]
     service_cycles: float  # time of a memory controller for a transfer [cycles]
@@ -536,7 +536,7 @@ def dominated(exploration: Exploration) -> float:
 
 
 def greedy_rows(grid: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return what the greedy search looked at, and whether it was kept."""
+    """Return the designs that the greedy search evaluated, and whether each was kept."""
     history = explore_designs(grid)[1].history
     return [{"field": step.field, "value": step.value, "kept": step.kept} for step in history]
 
@@ -598,7 +598,7 @@ def shown(name: str) -> str:
 
 
 def cycles(width: int) -> float:
-    """Return how long a transfer took in Table II with 8 channels, one at a time. [cycles]."""
+    """Return the time of a transfer in Table II with 8 channels, one at a time. [cycles]."""
     return 1000 * PAYLOAD * engines_of() / number("table2", (width, 8))
 
 

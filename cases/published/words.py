@@ -79,7 +79,7 @@ def readings_text(found: Found) -> str:
 
 
 def tag_of(case: str, found: Found) -> str:
-    """Return what the agreement of the published numbers behind a conclusion is worth."""
+    """Return the tags of the published numbers behind a conclusion."""
     group = found.conclusion.group
     return published_case(case).tags[group]["tag"] if group else "no number"
 
@@ -116,7 +116,7 @@ def text(findings: FINDINGS) -> str:
 
 
 def counted(found: Sequence[Found]) -> str:
-    """Return how many conclusions have which verdict."""
+    """Count the conclusions by verdict."""
     verdicts = [one.verdict for one in found]
     return ", ".join(f"{verdicts.count(name)} {name}" for name in dict.fromkeys(verdicts))
 

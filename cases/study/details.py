@@ -109,7 +109,7 @@ def _with_interval(decision: Decision, metric: str, row: int) -> Any:
 
 
 def trust(decision: Decision) -> Section:
-    """Return how far to trust the numbers: what was simulated, and how far the model was off there."""
+    """Return the trust in the numbers: the designs simulated, and the model's errors there."""
     model, rows = decision.model, decision.simulated
     solved, feasible = model.solved, model.feasible_designs
     if model.complete:
@@ -142,7 +142,7 @@ def trust(decision: Decision) -> Section:
 
 
 def _off(decision: Decision, metric: str) -> str:
-    """Return how far the model alone was off in the simulated designs; nothing where it is exact."""
+    """Return the errors of the model alone in the simulated designs; nothing where it is exact."""
     if metric not in decision.corrected:
         return ""
     rows, relative = decision.simulated, is_relative(metric)

@@ -125,7 +125,7 @@ def simulated_rows(study: Study) -> Iterator[dict[str, Any]]:
 
 
 def summary(study: Study) -> dict[str, Any]:
-    """Return what a program needs to know of a study, and what `load_study` needs to replay a design."""
+    """Return a study as plain values, for programs and for `load_study`."""
     model, runs = study.parts[0].model, study.runs
     return {
         "format": FORMAT,
@@ -165,7 +165,7 @@ def _part_summary(part: Part) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SavedPart:
-    """What is needed to replay the designs of one workload of a saved study."""
+    """Data to replay the designs of one workload of a saved study."""
 
     name: str  # the workload
     space: Space  # the designs

@@ -1,4 +1,4 @@
-"""What is asked of a system: objectives, limits and the fields to vary, checked before any work is done."""
+"""Goals of a study: objectives, limits and the fields to vary, checked before any work is done."""
 
 from __future__ import annotations
 

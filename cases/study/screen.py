@@ -182,7 +182,7 @@ class Screen:
         return found
 
     def _technology(self) -> list[str]:
-        """Return what ignores the memory's technology."""
+        """Return the metrics that ignore the memory's technology."""
         model = self.decision.model
         base = model.space.base
         devices = isinstance(getattr(base, "dram", None), DramSystem) or "dram" in model.space.paths.values()
@@ -190,7 +190,7 @@ class Screen:
         return [TECHNOLOGY] if devices and asked else []
 
     def _misfits(self) -> list[str]:
-        """Return what of a trace does not fit the system."""
+        """Return the features of a trace that do not fit the system."""
         base = self.decision.model.space.base
         if not isinstance(base, PacketProcessor):
             return []
@@ -254,7 +254,7 @@ class Screen:
         return ", ".join(f"{sign} {self.quantity(metric, end)}" for sign, end in ends if end is not None)
 
     def load_words(self, found: dict[str, Any]) -> str:
-        """Return what fills up first, and how much more traffic the best design takes."""
+        """Return the bottleneck, and the growth of traffic that the best design takes."""
         resource, load = found["bottleneck"].values()
         said = [f"bottleneck {resource} {_load(load)}"] if resource else []
         if found["growth"] is not None:
@@ -263,7 +263,7 @@ class Screen:
         return "; ".join(said)
 
     def sure(self, found: dict[str, Any]) -> str:
-        """Return how sure it is that no other design is better."""
+        """Return the certainty that no other design is better."""
         sure = "Simulated" if found["best"]["source"] == "simulated" else "The model's word, not simulated"
         if found["rivals"]:
             return f"{sure}; {many(found['rivals'], 'other design')} could be better within the intervals."
@@ -272,7 +272,7 @@ class Screen:
         return f"{sure}; {rest}{near if len(self.decision.model.objectives) > 1 else ''}."
 
     def front(self, found: dict[str, Any]) -> str:
-        """Return how many designs are on the front, and from where to where it goes."""
+        """Return the number of designs on the front, and its ends."""
         goals = self.decision.model.objectives
         spans = [f"{words(name)} {self._span_text(name, *found['front'][name])}" for name in goals]
         more = f" ({found['open']} more could be on it)" if found["open"] else ""
@@ -303,7 +303,7 @@ class Screen:
 
 
 def change_rows(changes: list[dict[str, Any]]) -> list[list[str]]:
-    """Return what neighbouring choices change, with a row of headings."""
+    """Return the effects of neighbouring choices, with a row of headings."""
     rows = [["Change", *map(words, changes[0]["shares"]), ""]]
     for one in changes:
         what = f"{words(one['field'])} {_said_value(one['before'])} -> {_said_value(one['after'])}"
@@ -401,7 +401,7 @@ def study_text(study: Study, where: str) -> str:
 
 
 def _side_by_side(found: Several, screens: list[Screen], where: str) -> str:
-    """Return what the one design for all workloads is under each."""
+    """Return the one design for all workloads under each of them."""
     design, known = found.choice.chosen, [one.data() for one in screens]
     done = f"{many(known[0]['designs'], 'design')}{said_distinct(known[0]['distinct'])}, "
     done += f"{sum(one['simulated'] for one in known)} simulated, "

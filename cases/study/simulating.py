@@ -29,7 +29,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Runs:
-    """How designs are simulated."""
+    """Options of the simulations of designs."""
 
     # packets: length of a replication, by default the simulator's own, but `PACKETS` of a packet processor; a
     # recorded trace is simulated whole in any case.
@@ -96,7 +96,7 @@ def stated_errors(model: Exploration) -> dict[str, npt.ArrayLike | None]:
 
 
 def how_simulated(decision: Decision) -> str:
-    """Return what was run of each simulated design; of a recorded trace whole rotations."""
+    """Return the length of each design's simulation; of a recorded trace whole rotations."""
     one = next(iter(decision.results.values()))
     effort = "".join(f", {count} {name}" for name, count in one.effort.items() if name != "events")
     workload = getattr(decision.model.space.base, "workload", None)

@@ -1,4 +1,4 @@
-"""What a recorded trace offers beyond its mean rate, and what of it does not fit a system."""
+"""Features of a recorded trace beyond its mean rate, and those that do not fit a system."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def rescaled(spec: Any) -> str:
 
 
 def trace_limits(spec: PacketProcessor, capacity_gbps: Any = None) -> dict[str, Any]:
-    """Return what a trace is held against in a system beside its workload; not what is swept."""
+    """Return the numbers of a system that a trace is compared with, beside its workload."""
     store = spec.free_list.segments * spec.workload.segment_bytes
     return _single(capacity_gbps=capacity_gbps, store_bytes=store)
 
 
 def trace_warnings(workload: Workload, **limits: Any) -> list[str]:
-    """Return what of a workload's trace will not fit it, and the limits of the system if they are given."""
+    """Return the features of a workload's trace that will not fit, and the limits of the system if given."""
     if not isinstance(workload.arrivals, Recorded):
         return []
     given = {**_single(offered_gbps=workload.offered_gbps * workload.load_factor), **limits}
@@ -109,7 +109,7 @@ def trace_summary(workload: Workload, **limits: Any) -> dict[str, Any] | None:
 
 
 def part_sections(part: Part) -> list[Section]:
-    """Return what the study of one workload found below its screen."""
+    """Return the sections on one workload below its screen."""
     decision, base = part.decision, part.model.space.base
     front = [front_section(decision)] if len(decision.front) else []
     stream = trace_section(base.workload, **trace_limits(base)) if isinstance(base, PacketProcessor) else None

@@ -171,7 +171,7 @@ def explore_case(
 
 @dataclass(frozen=True, kw_only=True)
 class _Solving:
-    """How the designs of a study are solved."""
+    """Solver of the designs of a study."""
 
     goals: Mapping[str, Any]
     out: Path | None = None
@@ -236,7 +236,7 @@ def _first_answer(space: Space) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Simulated:
-    """How the workloads of a study are simulated."""
+    """Options of the simulations of a study's workloads."""
 
     runs: Runs
     out: Path | None = None

@@ -1,4 +1,4 @@
-"""What a page shows of a design's answer, as plain values: metrics, shares, loads and the drawing."""
+"""A design's answer for the page, as plain values: metrics, shares, loads and the drawing."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _metric(answer: Any, spec: Any, name: str) -> dict[str, Any]:
 
 
 def picture(spec: Any) -> dict[str, Any]:
-    """Return what the drawing of a system needs: its network, or how its stations are joined."""
+    """Return the data of a system's drawing: its network, or the connections of its stations."""
     if isinstance(spec, PacketProcessor):
         return {"processor": system(spec)}
     for path, part, _ in walk(spec):
@@ -124,7 +124,7 @@ def _words(rule: Any) -> Iterator[str]:
 
 
 def comparison(now: Mapping[str, Any], pinned: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what of the metrics is other than that of the pinned design, in words and in percent."""
+    """Return the differences of the metrics from the pinned design's, in words and in percent."""
     found = []
     for name, one in now["metrics"].items():
         known = pinned["metrics"].get(name)

@@ -56,7 +56,7 @@ class Control:
         return {name: getattr(self, name) for name in names}
 
     def neighbours(self) -> tuple[str, ...]:
-        """Return what is one step from its value: the next choices of a number or of a word."""
+        """Return the values one step away: the next choices of a number or of a word."""
         if self.type == "flag":
             return ("false" if self.held else "true",)
         if self.type not in ("number", "choice") or self.value not in self.choices or self.swaps:
@@ -99,7 +99,7 @@ def changed(spec: Any, values: Mapping[str, str], known: Mapping[str, Control] |
 
 
 def _read(control: Control, text: str) -> tuple[str, Any]:
-    """Return what is replaced, and by what."""
+    """Return the replaced fields and their new values."""
     path, hint = control.path, control.hint
     if control.swaps:
         return path.removesuffix(".kind"), _swapped(control, text)
@@ -142,7 +142,7 @@ def _inside(value: Any, hint: Any, path: str) -> Iterator[Control]:
 
 
 def _member(hint: Any, number: int) -> Any:
-    """Return what an annotation says of a member of a list, or of a part by name."""
+    """Return the annotation of a member of a list, or of a part by name."""
     for one in alternatives(hint):
         if isinstance(one, NamedOf):
             return one.value

@@ -44,7 +44,7 @@ class StoppedError(Exception):
 
 
 class Session:
-    """What a page and a notebook do with one design; every method returns plain values for JSON.
+    """Session of a page or a notebook with one design; every method returns plain values for JSON.
 
     ``spec``: where it starts, and what it is compared with at first.
 
@@ -183,7 +183,7 @@ class Session:
         return self.state()
 
     def neighbours(self, start: int, version: int, first: str = "") -> dict[str, Any]:
-        """Return what one step of each field would change, for as many as a slice of time allows.
+        """Return the effect of one step of each field, for as many as a slice of time allows.
 
         Those of the ``first`` field come first: who moves it goes on to a design that is known by then.
         """
@@ -337,7 +337,7 @@ def _said(value: Any) -> str:
 
 
 def _one_line(error: Exception) -> str:
-    """Return what went wrong in one line; what is no refusal says what it is."""
+    """Return an error in one line; one that is no refusal with its type."""
     words = " ".join([str(error), *getattr(error, "__notes__", ())]).split()
     name = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
     return name + " ".join(words)

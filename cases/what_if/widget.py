@@ -9,7 +9,7 @@ from cases.what_if.session import Session
 
 
 def widget_of(spec: Any) -> Any:
-    """Return what `qmodels.interactive.what_if` says."""
+    """Return the widget of `qmodels.interactive.what_if`."""
     session = Session(spec)
     try:
         from anywidget import AnyWidget

@@ -165,7 +165,7 @@ def seconds_of(time_limit: float | None) -> float:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProgramOutcome:
-    """How a search ended."""
+    """End of a search."""
 
     # "optimal": proven, within the tolerance or resolution that the outcome states; "feasible": a solution
     # that was not proven optimal; "infeasible": proven that there is none; "time limit": no solution in time

@@ -259,7 +259,7 @@ def _beyond_one(law: FloatArray) -> float:
 def _worst_enqueues(
     spec: DataQueueing, accesses: FloatArray, of_large: float, of_small: float, *, at_only: float
 ) -> dict[str, float]:
-    """Return how often a write is a worst case and what that costs, from the conflicts of large and small.
+    """Return the probability and the cost of a worst-case write, from the conflicts of large and small.
 
     Those ``at_only``, at a list's only block, come without a rejection.
     """

@@ -1,4 +1,4 @@
-"""How large packets get their blocks, by the policy of the free blocks."""
+"""Allocation of the blocks of large packets, by the policy of the free blocks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from qmodels.systems.packets.free_list import allocation_accesses
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LargeBlocks:
-    """What a block of a large packet meets and costs."""
+    """Conflicts and costs of a block of a large packet."""
 
     conflict: float  # probability of a conflict
     adjacent: float  # probability that a block is on the bank of its packet's block before it
@@ -37,7 +37,7 @@ def random_busy(spec: DataQueueing, banks: int) -> float:
 def large_blocks(
     spec: DataQueueing, banks: int, order: AccessOrder, packets: StoredPackets, unlike: float
 ) -> LargeBlocks:
-    """Return how large packets get their blocks; ``unlike`` part of a bank's blocks are in other pages."""
+    """Return the allocation of large packets; ``unlike`` part of a bank's blocks are in other pages."""
     first = unlike * random_busy(spec, banks)
     if spec.allocation.policy in ("bank-lists", "bitmap"):
         return _from_all_banks(spec, banks, packets, first)
@@ -49,7 +49,7 @@ def large_blocks(
 
 
 def _from_all_banks(spec: DataQueueing, banks: int, packets: StoredPackets, first: float) -> LargeBlocks:
-    """Return what a list a bank, or a bitmap, gives."""
+    """Return the allocation from a list for each bank, or from a bitmap."""
     busy, trials = int(spec.data.busy_accesses), int(spec.allocation.alloc_trial_count)
     conflict, accesses = bank_lists_busy(banks=banks, busy=busy), np.array([0.0, 1.0])
     if spec.allocation.policy == "bitmap":
@@ -70,7 +70,7 @@ def _from_all_banks(spec: DataQueueing, banks: int, packets: StoredPackets, firs
 def _from_stack(
     spec: DataQueueing, banks: int, order: AccessOrder, packets: StoredPackets, first: float
 ) -> LargeBlocks:
-    """Return what a stack gives: where blocks return as they are read, the one just read lies on top."""
+    """Return the allocation from a stack: where blocks return as they are read, the last read lies on top."""
     busy, trials = int(spec.data.busy_accesses), int(spec.allocation.alloc_trial_count)
     heads, control = stack_busy(busy_probability=first, trials=trials), spec.data.page_control
     just_read = at_only = 0.0
@@ -95,7 +95,7 @@ def _from_stack(
 def _from_list(
     spec: DataQueueing, banks: int, order: AccessOrder, packets: StoredPackets, unlike: float
 ) -> LargeBlocks:
-    """Return what the list VMS1 gives."""
+    """Return the allocation from the list VMS1."""
     busy, trials = int(spec.data.busy_accesses), int(spec.allocation.alloc_trial_count)
     heads, adjacent = _long_list(spec, banks, order, packets)
     heads = heads * unlike ** np.arange(trials + 1)
@@ -159,7 +159,7 @@ def _long_list(
 
 
 def _drained(spec: DataQueueing, banks: int, packets: StoredPackets, usual: float, unlike: float) -> float:
-    """Return what the last blocks of a list, taken by packets that are given up, add to the conflicts."""
+    """Return the conflicts of the last blocks of a list, taken by packets that are given up."""
     busy, trials, dry = int(spec.data.busy_accesses), int(spec.allocation.alloc_trial_count), packets.dry
     assert dry is not None
     drained = drained_conflicts(banks=banks, trials=trials, busy=busy)[: trials + 1]

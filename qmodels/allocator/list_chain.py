@@ -33,7 +33,7 @@ View = tuple[Window, Window]
 
 @dataclass(frozen=True, kw_only=True)
 class PacketRules:
-    """How packets are stored."""
+    """Storage of packets."""
 
     # Probability that a packet ends with its k-th block if it has that many; the last one, of at least two,
     # holds for all further blocks.
@@ -77,7 +77,7 @@ class Entries:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trial:
-    """What a bank at the head leads to, for all trial states that are possible."""
+    """Transitions from a bank at the head, for all trial states that are possible."""
 
     entry: IntArray  # the table's entries that tell this bank's probability
     busy: FloatArray  # probability that the bank is found busy
@@ -268,7 +268,7 @@ class ListChain:
         return [state for state in self.states.possible(*reader) if state != self.states.told]
 
     def _find_trial(self, reader: View, bank: int) -> Trial:
-        """Return what a bank at the head leads to in all trial states the reader can be in."""
+        """Return the transitions from a bank at the head in all trial states the reader can be in."""
         window, other = reader
         known = distinct(window + other)
         place = known.index(bank) if bank in known else self.trials.places - 1

@@ -88,7 +88,7 @@ BEYOND_BAR = f"taken_busy_probability not compared with simulation beyond {VALID
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FreeListResult:
-    """What an allocation from a free list with trials meets and costs.
+    """Conflicts and costs of an allocation from a free list with trials.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class FreeListResult:
 
     @property
     def error(self) -> str:
-        """What was measured of `taken_busy_probability`, signed, for the least certain design."""
+        """Measured error of `taken_busy_probability`, signed, for the least certain design."""
         return WITHIN_BAR if np.all(self.validated) else BEYOND_BAR
 
     @property

@@ -60,7 +60,7 @@ class PacketList:
     def taken(
         self, *, banks: int, trials: int, busy: int, page_control: bool, long: float
     ) -> tuple[float, float, float, float, FloatArray]:
-        """Return what trials meet in this list.
+        """Return the conflicts of trials in this list.
 
         These are conflicts, those of them at a list's only block, meetings in the open page, conflicts of the
         writes behind a packet's first, and the law of the accesses. A long list has conflicts ``long``. Where

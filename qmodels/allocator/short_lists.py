@@ -26,7 +26,7 @@ ENUMERATED = 8
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StarvedList:
-    """How often an overloaded list is nearly empty."""
+    """Probability that an overloaded list is nearly empty."""
 
     refused: FloatArray  # probability that a packet of each size is refused
     writes: FloatArray  # allocations from a list of 1, 2, ... blocks, per refused packet
@@ -149,14 +149,14 @@ MOST_RATE = 48.0
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LossyList:
-    """How often an overloaded list is nearly empty when a block is taken, as shares of all writes."""
+    """Shares of all writes that find an overloaded list nearly empty."""
 
     # Writes right after the read of a block of the list that find 1, 2, ... blocks: this block is the last.
     just_read: FloatArray
     later: FloatArray  # other writes that find 1, 2, ... blocks
 
     def taken(self, busy_heads: FloatArray, *, page_control: bool) -> tuple[float, float, float, FloatArray]:
-        """Return what trials meet in this list.
+        """Return the conflicts of trials in this list.
 
         These are conflicts, those of them at a list's only block, meetings in the open page, and the law of
         the accesses.
@@ -262,7 +262,7 @@ def lossy_list(
     want_dry, want_above = at_least @ dry / scale, at_least @ above / scale
 
     def found(length: int, number: int) -> float:
-        """Return how often a list of so many blocks, that of the read included, is asked for so many."""
+        """Return the law of the requests to a list of n blocks, that of the read included."""
         return float(want_dry[number] if length == 1 else want_above[number] * ratio ** (length - 2))
 
     lengths = range(1, longest + 1)
@@ -307,7 +307,7 @@ def _at_work(sizes: FloatArray, share: FloatArray, busy: float, ports: int, most
 
 
 def _attempts(comes: FloatArray, rates: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return what may happen from read to read: what waits before, the attempts, the law of what waits after.
+    """Return the transitions from read to read: the number waiting, the attempts, the law of those left.
 
     The attempts of packets that come while the inputs are idle begin at a random time.
     """

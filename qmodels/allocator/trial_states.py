@@ -83,7 +83,7 @@ Outcome = tuple[float, int, Window]
 
 @dataclass(frozen=True, kw_only=True)
 class TrialRules:
-    """How an allocation goes."""
+    """Course of an allocation."""
 
     # banks, trials: banks; most blocks examined.
     banks: int
@@ -144,7 +144,7 @@ class TrialStates:
         return possible
 
     def _outcomes(self, window: Window, other: Window, state: int, bank: int) -> list[Outcome]:
-        """Return what can happen to a block on this bank."""
+        """Return the outcomes of a block on this bank."""
         rejected, kind, _ = self.states[state]
         if rejected == self.rules.trials - 1:
             return [(1.0, -1, ())]
@@ -170,7 +170,7 @@ class TrialStates:
         )
 
     def kinds(self, rejected: int, kind: int) -> list[tuple[float, int]]:
-        """Return what the busy banks can be at this trial, and the chances."""
+        """Return the possible busy banks at this trial, and their probabilities."""
         if rejected > 0 or kind == MET:
             return [(1.0, kind)]
         # Of several other accesses among the last ones all but one count as allocations.

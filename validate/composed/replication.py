@@ -60,7 +60,7 @@ class SystemJob(Job):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run(BatchRun):
-    """What is left of a replication; its histograms are of all visits, then of the latencies of each flow."""
+    """Result of a replication; its histograms are of all visits, then of the latencies of each flow."""
 
     flows: FloatArray  # counts and sums of the jobs
     flow_times: FloatArray  # where the time of the jobs that ended went [ns]

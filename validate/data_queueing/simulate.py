@@ -30,7 +30,7 @@ class Job(experiment.Job):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """What is left of a replication."""
+    """Result of a replication."""
 
     packets: int  # packets simulated, the warm-up included
     # Counters from the end of the warm-up to the last arrival, see `validate.data_queueing.world`.
@@ -75,7 +75,7 @@ def run_replication(job: Job) -> Run:
 
 @dataclass(frozen=True, kw_only=True)
 class OperationCost:
-    """How often an operation ran, and its pointer-memory accesses: mean and most."""
+    """Count of an operation, and its pointer-memory accesses: mean and most."""
 
     count: int
     mean_accesses: float

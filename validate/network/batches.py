@@ -44,7 +44,7 @@ class BatchRun:
 
 
 def job_counts(passages: int) -> list[dict[str, Any]]:
-    """Return how many jobs have ended at the end of each batch, so many of them while measuring."""
+    """Return the number of jobs that have ended at the end of each batch, by the number measured."""
     measured = BATCHES - WARM_UP_BATCHES
     return [{"ended": max(1, -(-passages * (batch + 1) // measured))} for batch in range(BATCHES)]
 

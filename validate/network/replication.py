@@ -40,7 +40,7 @@ class NetworkJob(Job):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run(BatchRun):
-    """What is left of a replication."""
+    """Result of a replication."""
 
     visits: FloatArray  # counts and sums per node and class
     blocked: FloatArray  # time integral of the servers held by blocked jobs

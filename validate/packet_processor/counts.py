@@ -85,7 +85,7 @@ def _served_banks(spec: PacketProcessor) -> int:
 
 
 def by_station(spec: PacketProcessor, system: System, busy: FloatArray) -> FloatArray:
-    """Return what a run of the system counted by resource, in the order of the stations' numbers."""
+    """Return the counts of a run of the system by resource, in the order of the stations' numbers."""
     owners = np.array([name for name, _ in resources(system)])
     found = [busy[owners == part] for part in PARTS]
     unused = np.zeros(int(spec.llc.slices) if not found[1].size else 0)
