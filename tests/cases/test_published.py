@@ -407,13 +407,11 @@ def test_kept_simulations_beside_fresh_ones(kept):
     run = simulate(llc3d.with_fields(architecture="none"), requests=20_000, replications=6, seed=7)
     wanted.append((cell, run.waiting_latency, 1))
     (cell,) = select(kept["dqm"].cells, table="table1", column="read_with", trials=3)
-    run = simulate(dqm.single(3), replications=3, seed=1, warm_up=0.3)
+    # As long as what is kept: the memory has to fill before.
+    run = simulate(dqm.single(3), packets=200_000, replications=3, seed=1, warm_up=dqm.WARM_UP)
     wanted.append((cell, run.read_conflict_probability, 100))
     for cell, estimate, factor in wanted:
         assert factor * estimate.low <= cell.high and cell.low <= factor * estimate.high
-
-
-# The error maps.
 
 
 # A paper of one's own.

@@ -85,7 +85,7 @@ def test_conclusions_on_changed_systems(run):
     assert (code, err) == (0, "")
     assert set(found["left_out"]) == {"half", "sixteen", "popular"}
     none = {one["name"]: one for one in found["llc3d"]["conclusions"]}["none"]
-    assert none["verdict"] == "contradicted" and none["simulated"] is None
+    assert none["verdict"] == "depends" and none["simulated"] is None  # three lines a slice confirm it
     none = next(one for one in conclusions_of("llc3d") if one.name == "none")
     assert none.changed({"slices": 28}).solved(20_000.0) == none.solved(20_000.0) > 0
 
