@@ -209,7 +209,8 @@ def interval(answer: Any, metric: str, level: float = 0.9) -> tuple[Any, Any]:
     if known["values"]:  # of a share
         least, most = known["values"]
         beyond = beyond | (value < least) | (value > most)
-    centre, scale = at @ np.array(known["centre"]), np.exp(at @ np.array(known["scale"]))
+    with np.errstate(invalid="ignore"):  # what is overloaded has no place among the drawn
+        centre, scale = at @ np.array(known["centre"]), np.exp(at @ np.array(known["scale"]))
     extra = offset_of(answer.spec, metric)
 
     def end(score: Any) -> Any:

@@ -24,7 +24,6 @@ from qmodels.systems.spec.metrics import METRICS
         ("packet_latency", "ns"),
         ("packet_latency_low", "ns"),
         ("saturation_data_rate", "Gb/s"),
-        ("part: lookup", "ns"),
         ("link_width", "bytes"),
         ("channels", "1"),
         ("bottleneck", ""),
