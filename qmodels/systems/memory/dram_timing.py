@@ -63,10 +63,10 @@ class DramTiming(Declared, prefix="timing."):
         The last data come ``(count - 1) t_ccd_l`` later; the bus is busy for all bursts.
         """
         later = (count - 1) * self.t_ccd_l
-        wait = later - (count - 1) * self.burst
+        behind = later - (count - 1) * self.burst
         return replace(
-            self, burst=count * self.burst, t_ccd_l=count * self.t_ccd_l, cl=self.cl + wait,
-            cwl=self.cwl + wait, t_rtp=self.t_rtp + later,
+            self, burst=count * self.burst, t_ccd_l=count * self.t_ccd_l, cl=self.cl + behind,
+            cwl=self.cwl + behind, t_rtp=self.t_rtp + later,
         )  # fmt: skip
 
     def _check_relations(self) -> None:

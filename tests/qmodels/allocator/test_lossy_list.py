@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from cases.published.dqm import case_spec
+from cases.published.dqm import segment_case
 from qmodels import solve
 from qmodels.allocator.access_order import read_order_heads
 from qmodels.allocator.short_lists import lossy_list
@@ -119,7 +119,7 @@ def test_one_trial_meets_any_bank():
 
 
 def lossy(**changes: object) -> DataQueueing:
-    return replace_fields(case_spec(), changes)
+    return replace_fields(segment_case(), changes)
 
 
 @pytest.mark.parametrize("trials", [1, 2, 3, 5])

@@ -153,7 +153,7 @@ class Place:
             rules = [_IS[option][0] for option in options if option in _IS]
             rules += ["a list"] if any(get_origin(option) is tuple for option in options) else []
             words = [word for cls in specs.values() for word in getattr(cls, "__toml_words__", ())]
-            rules += [f"one of {', '.join(words)}"] if words else []
+            rules += [f"one of {', '.join(words)}"] if words and not isinstance(value, dict) else []
             rules += [f"a table with kind = one of {', '.join(specs)}"] if specs else []
             raise ValueError(f"{self.key} must be {' or '.join(rules)}, got {value!r}")
         kind = checks.choice(join(self.key, "kind"), value["kind"], specs)
