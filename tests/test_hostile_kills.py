@@ -54,7 +54,7 @@ else:
 """
 """What is killed: an exploration on the command line, a campaign, a calibration on a campaign's runs."""
 
-TABLES = {"exploration": "designs-dram.csv", "campaign": "table.csv", "calibration": "table.csv"}
+TABLES = {"exploration": "designs-spec.csv", "campaign": "table.csv", "calibration": "table.csv"}
 
 
 def started(*words: object, limit: int | None = None, meek: bool = False) -> subprocess.Popen[str]:

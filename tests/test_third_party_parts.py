@@ -149,9 +149,9 @@ def test_files_and_the_command_line_know_installed_parts(installed, tmp_path):
         assert "measured-memory" in qmodels("schema", "system")
         vary = ("--vary", "engine.setup_ns=10,30", "--minimize", "latency", "--budget", "0", "--out", "study")
         qmodels("explore", "system.toml", *vary)
-    with (tmp_path / "study" / "designs.csv").open() as file:
+    with (tmp_path / "study" / "designs-system.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert [float(row["latency"]) for row in rows] == sorted(float(row["latency"]) for row in rows)
+    assert [float(row["latency [ns]"]) for row in rows] == sorted(float(row["latency [ns]"]) for row in rows)
     assert run(installed, tmp_path, "-c", READ) == "read\n"
 
 

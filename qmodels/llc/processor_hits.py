@@ -66,9 +66,9 @@ def hit_ratios(spec: LlcProcessor) -> HitRatios:
     in_l1, private = (lru_held(p, count, m) for m in (spec.l1_lines, spec.l1_lines + spec.l2_lines))
     l1, both = (_share((count * p * h).sum() / tables) for h in (in_l1, private))
     l2 = max(both - l1, 0.0) / (1.0 - l1) if l1 < 1.0 else 0.0
-    if slices == 0 or not np.any(private < 1.0):
-        return HitRatios(l1=l1, l2=l2, llc=0.0, slice_shares=np.full((1, max(slices, 1)), 1 / max(slices, 1)))
     rate = p * (1.0 - private)
+    if slices == 0 or not np.any(rate > 0.0):
+        return HitRatios(l1=l1, l2=l2, llc=0.0, slice_shares=np.full((1, max(slices, 1)), 1 / max(slices, 1)))
     own, lines = p / spec.cores, spec.slice_lines
     if np.all(count == 1.0):
         rate, own, count = (_by_slice(x, slices) for x in (rate, own, count))

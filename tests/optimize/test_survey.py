@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -122,7 +123,7 @@ def test_the_front_that_is_kept_is_that_of_all_designs(name, which, vectorized, 
     kept = explore(SPACES[name], solve, keep="front", chunk=chunk, vectorized=vectorized, **goals)
     assert not kept.complete and whole.complete
     assert_front_of(kept, whole)
-    assert str(kept) == str(whole)
+    assert str(kept) == re.sub(r", \d+ distinct,", ",", str(whole))  # known where every design is kept
 
 
 def test_random_objectives_with_many_ties():

@@ -50,10 +50,6 @@ def test_a_processor_with_controllers_is_written_and_read():
     ("changes", "words"),
     [
         (
-            {"dram": dram("HBM3", channels=8)},
-            "must be dram.geometry.block_bytes = 32, .* got 64",
-        ),
-        (
             {"dram": dram("HBM2", channels=16)},
             "dram.geometry.channels must leave .* at most 12 .* got 16",
         ),

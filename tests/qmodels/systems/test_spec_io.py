@@ -221,7 +221,8 @@ BAD = [
     (
         PacketProcessor,
         "dram = 4",
-        "dram must be one of gem5-DDR2-800, DDR3-1600, DDR4-3200, LPDDR4-2400, HBM2, HMC-vaults, DDR5-6400, HBM3, "
+        "dram must be one of gem5-DDR2-800, DDR3-1600, DDR4-3200, LPDDR4-2400, HBM2, HMC-vaults, DDR5-6400, "
+        "HBM3, "
         "LPDDR5-6400 or a table with kind = one of dram, dram-system, got 4",
     ),
     (Whole, "", "needed is missing"),
