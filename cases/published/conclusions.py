@@ -465,7 +465,9 @@ def kept(case: str, conclusion: Conclusion, reading: str = "") -> tuple[list[Che
     mine = [
         row for row in rows if (row["conclusion"], row.get("reading") or "") == (conclusion.name, reading)
     ]
-    good = [row for row in mine if row["systems"] == key(conclusion.readings(row["value"]))]
+    good = [
+        row for row in mine if str(row["systems"]) == key(conclusion.readings(row["value"]))
+    ]  # a key may be all digits
     numbers = [{name: float(row[name]) for name in ("value", "margin", "half_width")} for row in good]
     return [Check(**one, reading=reading) for one in numbers], len(mine) - len(good)
 
