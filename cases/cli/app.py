@@ -14,6 +14,7 @@ app = typer.Typer(
     name="qmodels",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="Analytic models of on-chip memory systems, packet processors and networks of queues, explored and "
     "checked by simulation. Work beyond 4 GB of memory or ten million designs is refused before it starts: "
     "QMODELS_LIMIT=10 in the environment allows ten times as much.",

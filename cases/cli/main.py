@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
 
@@ -21,6 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line: exit code 0, 2 for bad input, 1 for a model that fails, 130 after Ctrl-C."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        refuse_repeated(words)
         code = app(args=words or ["--help"], standalone_mode=False, prog_name="qmodels")
     except BrokenPipeError:
         # The reader has gone, as in `qmodels solve | head`; keep the interpreter from complaining at exit.
@@ -43,6 +44,20 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             raise
         fail(usage())
     sys.exit(code or 0)
+
+
+def refuse_repeated(words: Sequence[str]) -> None:
+    """Refuse an option given twice where one value counts: the last would hide the others."""
+    commands: dict[str, Any] = getattr(typer.main.get_command(app), "commands", {})
+    command = commands.get(words[0]) if words else None
+    for option in command.params if command else ():
+        if getattr(option, "multiple", True) or getattr(option, "is_flag", True):
+            continue
+        names = option.opts
+        times = sum(word.partition("=")[0] in names for word in words[1:])
+        if times > 1:
+            several = "; `explore` and `diff` take several" if "--trace" in names else ""
+            raise ValueError(f"{names[0]} must be given once to {words[0]}, got it {times} times{several}")
 
 
 def _with_notes(error: Exception) -> str:

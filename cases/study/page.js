@@ -60,7 +60,7 @@ function draw(w, k) {
   const dot = (fill, text) => { const li = document.createElement("li"), i = document.createElement("i"); i.style.background = fill; li.append(i, text); return li; }, legend = document.createElement("ul");
   legend.className = "legend";
   if (w.colour) legend.append(...w.fields[w.colour].map((v, j) => dot(w.palette[j % w.palette.length], `${j ? "" : `${w.colour.split(".").at(-1).replaceAll("_", " ")} `}${v}`)));
-  legend.append(dot("var(--green)", "best (star)"), dot("var(--ink)", "front (line); ringed: simulated, with 90 % interval"));
+  legend.append(dot("var(--green)", "best (star)"), dot("var(--ink)", "front (line); dots: model, corrected by simulations; ringed: simulated, with 90 % interval"));
   host.replaceChildren(picture, legend);
   mark(w, k, w.row);
 }

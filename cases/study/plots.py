@@ -149,4 +149,5 @@ def _draw(axes: Axes, part: Part) -> None:
     axes.set_xlabel(axis_label(part, view.x), fontsize=13)
     axes.set_ylabel(axis_label(part, view.y), fontsize=13)
     axes.tick_params(labelsize=12, color=GREY)
-    axes.legend(fontsize=10, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    source = "dots: model" + (",\ncorrected by simulations" if decision.simulated.size else "")
+    axes.legend(fontsize=10, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), title=source)

@@ -8,6 +8,7 @@ import json
 
 import numpy as np
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from cases.cli.main import app
@@ -367,3 +368,25 @@ def test_bad_traces(run, tmp_path, content, message):
     assert "capture: " in err
     assert message in err
     assert [path.name for path in tmp_path.iterdir()] == ["capture"]
+
+
+def single_options():
+    """Every command with each of its options that take one value."""
+    commands = typer.main.get_command(app).commands
+    for name, command in commands.items():
+        for option in command.params:
+            if not (getattr(option, "multiple", True) or getattr(option, "is_flag", True)):
+                yield name, option.opts[0]
+
+
+@pytest.mark.parametrize(("command", "option"), list(single_options()))
+def test_an_option_that_takes_one_value_is_not_given_twice_in_silence(run, command, option):
+    code, out, err = run(command, option, "1", f"{option}=2")
+    assert (code, out) == (2, "") and f"{option} must be given once to {command}, got it 2 times" in err
+
+
+def test_two_traces_of_one_design_are_refused_with_who_takes_them(run, tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text("1,64\n2,64\n")
+    code, _, err = run("solve", "--trace", "a.csv", "--trace", "b.csv")
+    assert code == 2 and "`explore` and `diff` take several" in err
