@@ -112,6 +112,15 @@ def test_settings_of_runs_become_fields_of_the_spec():
     assert all(row.inside is None for row in sweep["packet_latency"])
 
 
+def test_imported_runs_may_be_compared_with_a_system_as_the_model():
+    runs = RunSet.from_columns(
+        settings={"offered_gbps": [20.0, 40.0]}, metrics={"packet_latency": [280.0, 315.0]}
+    )
+    after, before = compare(runs, model=PacketProcessor()), compare(PacketProcessor(), reference=runs)
+    assert after["packet_latency"] == before["packet_latency"]
+    assert [row.error != 0 for row in after["packet_latency"]] == [True, True]
+
+
 def test_error_map_by_region_of_load():
     sweep = compare(measured_runs(), model=queue)
     latency = {(e.load_above, e.load_to): e for e in sweep.error_map()["latency"]}

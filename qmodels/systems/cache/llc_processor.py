@@ -14,6 +14,7 @@ from qmodels.systems.composed.steps import Acquire, Hold, Lookup, Release, Visit
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.times import Exponential
 from qmodels.systems.memory.banked_channels import BankedChannels
+from qmodels.systems.spec.fields import Replaceable
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import Declared, choice, count, positive
 from qmodels.systems.stations.parts import Station
@@ -34,7 +35,7 @@ BANKS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class LlcProcessor(Declared):
+class LlcProcessor(Replaceable, Declared):
     r"""The packet processor of [1]_: queues of packets in front of blocking cores.
 
     A packet goes to a random core and needs one table entry. The core is held until it has it: it

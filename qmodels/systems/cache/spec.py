@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from qmodels.checks import IntArray, Numeric
 from qmodels.systems.cache.lines import ASSIGNMENTS, HASHES, line_count, slice_lines
+from qmodels.systems.spec.fields import Replaceable
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import Declared, choice, count, nonnegative, positive, probability
 from qmodels.systems.traffic.popularity import Popularity, Zipf
@@ -61,7 +62,7 @@ class CacheLevel(Declared, prefix="level."):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CacheSystem(Declared):
+class CacheSystem(Replaceable, Declared):
     """Caches that are asked for table entries by independent references.
 
     A random core asks for a random entry; the request goes from the core's first level to the

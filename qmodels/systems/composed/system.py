@@ -14,6 +14,7 @@ from qmodels.systems.composed.parts import ServingPart, Tokens, part_types
 from qmodels.systems.composed.steps import Acquire, all_steps
 from qmodels.systems.laws.fields import keep
 from qmodels.systems.noc.spec import Noc
+from qmodels.systems.spec.fields import Replaceable
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.named import Named
 from qmodels.systems.spec.nested import Kinds, NamedOf, check_parts
@@ -23,7 +24,7 @@ MOST_NODES = 65536
 
 
 @dataclass(frozen=True, kw_only=True)
-class System:
+class System(Replaceable):
     """Parts, where they are placed on an interconnect, and flows whose jobs run programs over them.
 
     Times are in ns. The traffic that a part's own spec describes (of a `Noc` or a `DramSystem`) does not

@@ -11,7 +11,7 @@ from qmodels.systems.memory.dram_map import BitFields, DramGeometry, Interleaved
 from qmodels.systems.memory.dram_presets import PRESETS
 from qmodels.systems.memory.dram_timing import DramTiming
 from qmodels.systems.memory.dram_traffic import DramTraffic, RandomBlocks
-from qmodels.systems.spec.fields import parts, replace_fields
+from qmodels.systems.spec.fields import Replaceable, parts, replace_fields
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import Declared, choice, count
 from qmodels.systems.spec.text.reading import Place
@@ -21,7 +21,7 @@ SCHEDULERS = ("in-order", "oldest-ready-first", "fr-fcfs")
 
 
 @dataclass(frozen=True, kw_only=True)
-class DramSystem(Declared):
+class DramSystem(Replaceable, Declared):
     """DRAM channels behind their controllers; all times in cycles of the command clock.
 
     Channels are independent. A controller keeps any number of waiting accesses. Reads and writes

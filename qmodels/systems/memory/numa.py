@@ -11,12 +11,13 @@ from qmodels.checks import FloatArray
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
 from qmodels.systems.memory.numa_system import numa_system
+from qmodels.systems.spec.fields import Replaceable
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import Declared, positive
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumaMachine(Declared):
+class NumaMachine(Replaceable, Declared):
     """Cores, memories and DMA channels, and the work they do.
 
     Parameters

@@ -12,6 +12,7 @@ from qmodels import checks
 from qmodels.checks import Numeric
 from qmodels.systems.memory.address_map import bank_of, index_in_bank, scatter
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
+from qmodels.systems.spec.fields import Replaceable
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import Declared, at_least, choice, count, nonnegative, positive
 
@@ -153,7 +154,7 @@ class PointerMemory(Declared, prefix="pointer."):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataQueueing(Declared):
+class DataQueueing(Replaceable, Declared):
     """A data-queueing module and its traffic.
 
     A metric about something that does not happen (no small packets, no worst cases) is 0; cycles are those

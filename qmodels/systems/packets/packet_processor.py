@@ -17,13 +17,14 @@ from qmodels.systems.packets.budget import Cost, Energy
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.packets.processor_noc import ProcessorNoc
 from qmodels.systems.packets.processor_system import processor_system
+from qmodels.systems.spec.fields import Replaceable
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import Declared
 from qmodels.systems.traffic.workload import Workload
 
 
 @dataclass(frozen=True, kw_only=True)
-class PacketProcessor(Declared):
+class PacketProcessor(Replaceable, Declared):
     """A store-and-forward packet processor.
 
     A packet arrives whole at a random packet engine, which does its table lookups one after

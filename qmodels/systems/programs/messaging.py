@@ -11,6 +11,7 @@ from qmodels import checks
 from qmodels.systems.noc.router import Router
 from qmodels.systems.noc.topology import Topology
 from qmodels.systems.programs.message_steps import PAIRED, PRIORITIES, Step, read_steps
+from qmodels.systems.spec.fields import Replaceable
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import Declared, count, nonnegative, positive, probability
 
@@ -75,7 +76,7 @@ class MessageCosts(Declared, prefix="costs."):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MessageProgram(Declared):
+class MessageProgram(Replaceable, Declared):
     """Processes that compute and pass messages, one on each of some nodes of a network.
 
     Parameters

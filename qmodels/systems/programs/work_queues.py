@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.systems.programs.region import Growth, grow
+from qmodels.systems.spec.fields import Replaceable
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import Declared, at_least, choice, count, nonnegative, positive, probability
 
@@ -119,7 +120,7 @@ class Stealing(Declared, prefix="stealing."):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkQueues(Declared):
+class WorkQueues(Replaceable, Declared):
     """A parallel program that takes its tasks from run queues.
 
     Parameters

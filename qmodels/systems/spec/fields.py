@@ -9,7 +9,7 @@ import dataclasses
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -257,6 +257,22 @@ def replace_fields(spec: Spec, values: Mapping[str, Any]) -> Spec:
     paths = find_fields(spec, values)
     changed: Spec = replace_paths(spec, {paths[name]: value for name, value in values.items()})
     return changed
+
+
+class Replaceable:
+    """Method of the specs of systems that changes fields however deep they are."""
+
+    def replace(self, **changes: Any) -> Self:
+        """Return the same system with fields replaced, by their dotted names or unique ends of these.
+
+        Examples
+        --------
+        >>> from qmodels.systems.packets.packet_processor import PacketProcessor
+        >>> changed = PacketProcessor().replace(channels=8, **{"noc.link_width": 32})
+        >>> changed.dram.channels, changed.noc.link_width
+        (8, 32)
+        """
+        return replace_fields(self, changes)
 
 
 def replace_paths(spec: Any, values: Mapping[str, Any]) -> Any:

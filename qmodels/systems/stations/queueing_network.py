@@ -11,6 +11,7 @@ import numpy as np
 from qmodels import checks
 from qmodels.systems.laws.fields import keep
 from qmodels.systems.laws.times import Law
+from qmodels.systems.spec.fields import Replaceable
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.nested import check_parts
 from qmodels.systems.stations.checks import check_network
@@ -20,7 +21,7 @@ from qmodels.systems.stations.wiring import Wiring
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueueingNetwork(Wiring):
+class QueueingNetwork(Wiring, Replaceable):
     """Stations, the jobs that visit them, and the way they take.
 
     Parameters

@@ -11,7 +11,7 @@ from qmodels.checks import Numeric
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.spec import kind as kinds_of_specs
 from qmodels.systems.spec.describe import describe, init
-from qmodels.systems.spec.fields import points_of
+from qmodels.systems.spec.fields import field_paths, points_of
 from qmodels.systems.spec.kind import KINDS, Kind, kind_named, kind_of, kinds
 from qmodels.systems.spec.text.schema import json_schema
 from qmodels.systems.spec.text.toml import spec_from_toml
@@ -56,6 +56,18 @@ def test_a_kind_is_found_by_its_name_its_spec_and_its_class(name):
     assert kind.name == name
     assert type(starter) is kind.spec()
     assert kind_of(starter) is kind_of(kind.spec()) is kind
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_system_replaces_its_fields_by_path_and_leaves_itself_as_it_was(name):
+    starter = kind_named(name).starter()
+    before = field_paths(starter)
+    path, value = next((path, value) for path, value in before.items() if type(value) is float)
+    changed = starter.replace(**{path: 2 * value})
+    assert field_paths(changed) == before | {path: 2 * value}
+    assert field_paths(starter) == before
+    with pytest.raises(ValueError, match=f"{type(starter).__name__} has no field 'nosuchfield'"):
+        starter.replace(nosuchfield=1)
 
 
 def test_specs_that_inherit_are_of_the_kind_of_their_base():
