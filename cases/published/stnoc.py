@@ -1,4 +1,6 @@
-"""Grammatikakis et al.: address interleaving on the Spidergon STNoC, its three set-ups and its calibration.
+"""Grammatikakis et al.: address interleaving on the Spidergon STNoC, its tables and its calibration.
+
+Its networks are in `cases.published.stnoc_networks`, its designs in `cases.published.stnoc_designs`.
 
 ``python -m cases.published.stnoc`` fits the closed loops to Table II anew and writes ``calibrated.toml``:
 the values, their intervals, and the errors of columns and rows that were left out.
@@ -7,45 +9,44 @@ the values, their intervals, and the errors of columns and rows that were left o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cache
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cases.published.numbers import (
-    Cell,
-    Design,
-    data_folder,
-    mean_and_largest,
-    name_of,
-    published,
-    read_toml,
-    select,
+from cases.published.numbers import Cell, Design, mean_and_largest, name_of, published, read_toml, select
+from cases.published.stnoc_designs import (  # noqa: F401
+    best_step,
+    designs_text,
+    greedy_rows,
+    simulate_grid,
+    step_rate,
+)
+from cases.published.stnoc_networks import (  # noqa: F401
+    CALIBRATED,
+    CONTROLLER_CYCLES,
+    CROSSBAR,
+    FILE,
+    PAYLOAD,
+    TRANSFERS,
+    WIDTHS,
+    Loop,
+    closed_noc,
+    crossed,
+    engines_of,
+    flits,
+    loop,
+    open_noc,
+    resized,
 )
 from cases.tables import text_table
-from optimize.search.exploration import Exploration
-from optimize.search.explore import explore
-from optimize.search.pareto import hypervolume
-from optimize.spaces.space import Space
 from qmodels.noc.closed_loop import closed_loop
 from qmodels.noc.power import PowerFit, calibrate_power, router_power
-from qmodels.systems.noc.memory import Transactions, interleaved, transactions
-from qmodels.systems.noc.router import Router
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topologies import crossbar, spidergon
 from qmodels.systems.noc.topology import Topology
-from qmodels.systems.spec.fields import replace_fields
 
-WIDTHS, TRANSFERS = (8, 16, 32), (16, 32, 64, 128)
-"""Bytes of a link, and of a transfer of an engine in Figure 4; Tables II and III have the last."""
-PAYLOAD, HEADER = 128, 8
-MEMORIES = 8
-"""Memory nodes of the set-ups with engines; with fewer channels, these are spread over them."""
-CONTROLLER_CYCLES = 30.0
-"""Fixed latency of gem5's RubyMemoryControl of January 2013: 12 cycles of 2.5 ns. [network cycles]"""
-FILE = data_folder("stnoc") / "calibrated.toml"
 READINGS: dict[str, dict[str, Any]] = {
     "in turn": {},
     "random channel": {"random": True, "one_packet": 4},
@@ -53,137 +54,10 @@ READINGS: dict[str, dict[str, Any]] = {
 }
 """Readings of the set-up of 8 nodes, see `open_noc`; the first is the one that is used elsewhere."""
 GROUPS = dict(zip(READINGS, ("table1_fitted", "table1_random", "table1_other"), strict=True))
-STEPS, CHANNELS = (1, 2, 4, 8, 16, 32), (1, 2, 4)
-FIELDS, ORDER = ("step", "channels", "link_width"), ("channels", "step", "link_width")
-"""Of the designs, and in which order the greedy search varies them: a step needs channels."""
 TABLES = ("table1", "text", "table2", "figure4", "nodes16", "crossbar", "crossbar16")
 """Those whose cells are a metric of a network each."""
 Place = tuple[int, int]
 """A cell of Tables II and III: link width and channels."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Loop:
-    """Parameters of the closed loops that the paper does not give, calibrated on Table II."""
-
-    think_cycles: float  # from an answer to the next request of an engine, mean [cycles]
-    service_cycles: float  # time of a memory controller for a transfer [cycles]
-    write_fraction: float  # part of the transfers that are writes
-
-
-CALIBRATED, CROSSBAR = (Loop(**read_toml(FILE)[part]) for part in ("loop", "crossbar"))
-"""Least squares of the model's relative errors in all of Table II, see `fit_loop`: on the Spidergon, and with
-one crossbar in its place, in which packets wait at the memory nodes alone."""
-
-
-def flits(link_width: int, transfer: int = PAYLOAD) -> int:
-    """Return the flits of a packet with data."""
-    return -(-(transfer + HEADER) // link_width)
-
-
-def open_noc(
-    *,
-    channels: int,
-    step: int = 1,
-    link_width: int = 16,
-    random: bool = False,
-    one_packet: int = 6,
-    rate: float = 0.01,
-) -> Noc:
-    """Return the set-up of 8 nodes: 4 CPUs write to 1, 2 or 4 of the other 4 nodes.
-
-    ``channels``, ``step``, ``link_width``: as in the paper; the step is in packets, the width in bytes;
-    ``random``: whether each packet goes to a random channel instead of the next one in turn; ``one_packet``:
-    cycles beyond its length for which a packet holds a virtual channel, if that takes a packet only when the
-    one before has left it, as in the routers of gem5's Garnet: with a buffer of a packet the place of each
-    flit is then free again after a packet's length and these cycles. 4 are the credit loop of the router of
-    one stage (of 5 cycles, less the one that the tail takes); 6 are calibrated on Table I with 4 channels. 0
-    lets packets follow one another in a buffer, as in the other set-ups [cycles]; ``rate``: packets per cycle
-    of a CPU.
-    """
-    longest = flits(link_width)
-    return Noc(
-        topology=spidergon(8),
-        router=Router(buffer_flits=longest, credit_cycles=longest + one_packet if one_packet else 5),
-        traffic=interleaved(
-            initiators=range(4),
-            channels=range(4, 8, 4 // channels),
-            step=step,
-            packet_bytes=PAYLOAD,
-            addresses="random" if random else "sequential",
-        ),
-        injection_rate=rate,
-        link_width=link_width,
-        header_bytes=HEADER,
-        packet_bytes=PAYLOAD,
-    )
-
-
-def engines_of(nodes: int = 32) -> int:
-    """Return the DMA engines of a set-up: one node is left over.
-
-    >>> engines_of(32), engines_of(16)
-    (23, 7)
-    """
-    return nodes - MEMORIES - 1
-
-
-def closed_noc(
-    *,
-    channels: int,
-    link_width: int,
-    loop: Loop = CALIBRATED,
-    nodes: int = 32,
-    transfer: int = PAYLOAD,
-    network: Callable[[int], Topology] = spidergon,
-) -> Noc:
-    """Return a set-up with DMA engines: 23 in 32 nodes, or 7 in 16.
-
-    Engines are on the first nodes, the 8 memory nodes behind them, one node is left over. A transfer of
-    `transfer` bytes is a packet, and takes a controller as long as any other: a closed bank, one burst.
-    """
-    engines = engines_of(nodes)
-    return Noc(
-        topology=network(nodes),
-        router=Router(buffer_flits=flits(link_width, transfer)),
-        traffic=transactions(
-            initiators=range(engines),
-            channels=range(engines, engines + MEMORIES, MEMORIES // channels),
-            think_cycles=loop.think_cycles,
-            think_law="exponential",
-            request_bytes=transfer,
-            read_fraction=1 - loop.write_fraction,
-            service_cycles=loop.service_cycles,
-            latency_cycles=CONTROLLER_CYCLES,
-            cut_through=True,
-        ),
-        link_width=link_width,
-        header_bytes=HEADER,
-        packet_bytes=PAYLOAD,
-    )
-
-
-def loop(width: int, channels: int, *, think: float = CALIBRATED.think_cycles, nodes: int = 32) -> Noc:
-    """Return a set-up with engines that think for another time."""
-    changed = replace(CALIBRATED, think_cycles=think)
-    return closed_noc(channels=channels, link_width=width, nodes=nodes, loop=changed)
-
-
-def crossed(noc: Noc) -> Noc:
-    """Return a set-up with one crossbar, the loop calibrated on it; other times to think differ as much."""
-    traffic = noc.traffic
-    assert isinstance(traffic, Transactions)
-    changed: dict[str, Any] = {
-        "think_cycles": traffic.think_cycles - CALIBRATED.think_cycles + CROSSBAR.think_cycles,
-        "service_cycles": CROSSBAR.service_cycles,
-        "read_fraction": 1 - CROSSBAR.write_fraction,
-    }
-    return replace(noc, topology=crossbar(noc.topology.nodes), traffic=replace(traffic, **changed))
-
-
-def resized(noc: Noc, transfer: int) -> Noc:
-    """Return a set-up with transfers of another length."""
-    return replace_fields(noc, {"packet_bytes": transfer, "traffic.request_bytes": transfer})
 
 
 def places(widths: Iterable[int] = WIDTHS) -> list[Place]:
@@ -197,9 +71,9 @@ def number(table: str, place: Place) -> float:
     return float(data[f"width{place[0]}"][data["channels"].index(place[1])])
 
 
-def throughput(loop: Loop, place: Place, network: Callable[[int], Topology] = spidergon) -> float:
+def throughput(engines: Loop, place: Place, network: Callable[[int], Topology] = spidergon) -> float:
     """Return the model's aggregate throughput [MB/s]."""
-    noc = closed_noc(channels=place[1], link_width=place[0], loop=loop, network=network)
+    noc = closed_noc(channels=place[1], link_width=place[0], loop=engines, network=network)
     return 1000 * closed_loop(noc).bandwidth
 
 
@@ -457,117 +331,6 @@ def renew(kept: Any) -> dict[str, Any]:
 def on_grid(rate: float, grid: float) -> float:
     """Return the nearest point of a grid."""
     return round(round(rate / grid) * grid, 9)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Varied:
-    """A design: packets to a channel before the next one, memory channels, and bytes of a link."""
-
-    step: int = 32
-    channels: int = 1
-    link_width: int = 16
-
-
-def knee(noc: Noc, *, cycles: int, replications: int) -> tuple[float, float]:
-    """Return between which rates the simulated packet latency passes 10 times that without load.
-
-    With long steps the queues of sources that meet at a channel grow for hundreds of cycles long
-    before they grow without end: this is where the delays of the paper's Fig. 3 rise.
-    """
-    from validate import simulate
-
-    def latency(rate: float) -> float:
-        one = replace(noc, injection_rate=rate)
-        result = simulate(one, cycles=cycles, replications=replications, progress=lambda done, known: None)
-        return float(result.packet_latency.best) if result.stable else float("inf")
-
-    low, high = 0.0, 1 / float(noc.flow_table().channel_load().max())
-    most = 10 * latency(0.02 * high)
-    for _ in range(6):
-        middle = (low + high) / 2
-        low, high = (middle, high) if latency(middle) <= most else (low, middle)
-    return low, high
-
-
-def simulate_grid(*, cycles: int, replications: int) -> list[dict[str, Any]]:
-    """Return the simulated `knee` of every design [packets/cycle/CPU]; one channel has no step."""
-    rows: list[dict[str, Any]] = []
-    for width in WIDTHS:
-        for channels in CHANNELS:
-            for step in STEPS if channels > 1 else STEPS[:1]:
-                noc = open_noc(channels=channels, step=step, link_width=width)
-                low, high = knee(noc, cycles=cycles, replications=replications)
-                rows += [
-                    {"step": s, "channels": channels, "link_width": width, "low": low, "high": high}
-                    for s in ([step] if channels > 1 else STEPS)
-                ]
-    return rows
-
-
-@cache
-def _explored(known: tuple[tuple[Place | float, ...], ...]) -> tuple[Exploration, Exploration]:
-    rates = {row[:3]: row[3] for row in known}
-    space = Space(Varied(), step=list(STEPS), channels=list(CHANNELS), link_width=list(WIDTHS))
-
-    def evaluate(design: Varied) -> dict[str, float]:
-        rate: Any = rates[design.step, design.channels, design.link_width]
-        return {"knee_rate": rate, "link_bits": 8.0 * design.link_width}
-
-    goals: dict[str, Any] = {"maximize": ("knee_rate",), "minimize": ("link_bits",)}
-    return explore(space, evaluate, **goals), explore(space, evaluate, **goals, method="greedy", order=ORDER)
-
-
-def explore_designs(grid: Iterable[Mapping[str, Any]]) -> tuple[Exploration, Exploration]:
-    """Return all designs and those of the greedy search: simulated rates against wires."""
-    return _explored(tuple((*(row[name] for name in FIELDS), (row["low"] + row["high"]) / 2) for row in grid))
-
-
-def front_points(exploration: Exploration) -> list[tuple[int, ...]]:
-    """Return the designs of a front."""
-    table = exploration.table
-    return [tuple(int(table[name][row]) for name in FIELDS) for row in exploration.front]
-
-
-def dominated(exploration: Exploration) -> float:
-    """Return the hypervolume that a front dominates."""
-    table, front = exploration.table, exploration.front
-    costs = np.stack([-table["knee_rate"], table["link_bits"]], axis=1)[front]
-    return float(hypervolume(costs, reference=[0.0, 8.0 * 33]))
-
-
-def greedy_rows(grid: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the designs that the greedy search evaluated, and whether each was kept."""
-    history = explore_designs(grid)[1].history
-    return [{"field": step.field, "value": step.value, "kept": step.kept} for step in history]
-
-
-def designs_text(grid: Iterable[Mapping[str, Any]]) -> str:
-    """Return the front, and what the greedy search found of it."""
-    every, greedy = explore_designs(grid)
-    front, found = front_points(every), set(front_points(greedy))
-    rates = every.table["knee_rate"][every.front]
-    rows = [
-        [*point, f"{rate:.4f}", "yes" if point in found else "no"]
-        for point, rate in zip(front, rates, strict=True)
-    ]
-    title = (
-        f"Designs: {len(every.table['design'])}, the greedy search looked at {len(greedy.table['design'])}; "
-        f"it found {len(found & set(front))} of {len(front)} on the front, "
-        f"hypervolume {100 * dominated(greedy) / dominated(every):.1f} %"
-    )
-    return f"{title}\n" + text_table(["step", "channels", "width", "rate", "greedy"], rows)
-
-
-def step_rate(grid: Iterable[Mapping[str, Any]]) -> dict[Place, float]:
-    """Return the simulated rate at which delays rise with 16-byte links, by step and channels."""
-    mine = select(grid, link_width=16)
-    return {(row["step"], row["channels"]): (row["low"] + row["high"]) / 2 for row in mine}
-
-
-def best_step(grid: Iterable[Mapping[str, Any]]) -> int:
-    """Return the step with the highest rate with 4 channels."""
-    rates = step_rate(grid)
-    return max((step for step, channels in rates if channels == 4), key=lambda step: rates[step, 4])
 
 
 def left_out_text(cells: Sequence[Cell]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cases.published import CASES, dqm, llc3d, ocmpi, srp, srp_growing, stnoc
+from cases.published import CASES, dqm, llc3d, ocmpi, srp, srp_growing, stnoc, stnoc_designs
 from cases.published.expression import evaluate, fill
 from cases.published.keep import GUIDE, guide_table
 from cases.published.numbers import (
@@ -338,9 +338,9 @@ def test_the_calibration_is_where_the_errors_are_least():
 
 def test_greedy_beside_all_designs(kept):
     grid = kept["stnoc"].tables["grid"]
-    every, greedy = stnoc.explore_designs(grid)
+    every, greedy = stnoc_designs.explore_designs(grid)
     assert len(every.table["design"]) == 54 and len(greedy.table["design"]) < 20
-    assert set(stnoc.front_points(greedy)) <= set(stnoc.front_points(every))
+    assert set(stnoc_designs.front_points(greedy)) <= set(stnoc_designs.front_points(every))
     assert tuple(stnoc.greedy_rows(grid)) == kept["stnoc"].tables["greedy"]
     assert all(noc.find_deadlock() is None for noc in map(stnoc.noc_of, stnoc.open_cells()[:3]))
 
