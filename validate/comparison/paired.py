@@ -46,7 +46,18 @@ class PairRow:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PairComparison:
-    """Two systems simulated under common random numbers; shown as a small table with its verdict."""
+    """Two systems simulated under common random numbers; shown as a small table with its verdict.
+
+    Made by `validate.compare` of two systems.
+
+    Examples
+    --------
+    >>> from qmodels import Noc
+    >>> from validate import PairComparison, compare
+    >>> pair = compare(Noc(injection_rate=0.02), Noc(injection_rate=0.02, link_width=32), packets=500)
+    >>> isinstance(pair, PairComparison), pair["packet_latency"].better
+    (True, 'second')
+    """
 
     specs: tuple[Any, Any]
     rows: dict[str, PairRow]
