@@ -39,7 +39,7 @@ def solve(spec: Any) -> Answer:
     Returns
     -------
     Answer
-        Metrics by name, where the time goes, what fills up first, how far to trust it.
+        Metrics by name, where the time goes, the bottleneck, how far to trust it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The door of a formula: shapes that do not fit, empty arrays, numbers that leave the range of a float.
+"""Errors of formulas in the words of their arguments: shapes that do not fit, empty arrays, overflow.
 
 A formula that overflows gives ``inf``, without a warning; where that would lead to a NaN, and where NumPy
 would speak of shapes, the error names the arguments.
@@ -36,7 +36,7 @@ FAR = 8
 LARGE = 3
 """Decades of a size for which there may be no memory."""
 NEARER = 8
-"""A number is tried again with so many times fewer decades."""
+"""A number is tried again with its decades from 1 divided by this."""
 
 NUMBERS = int, float, np.number, np.ndarray
 
@@ -44,10 +44,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def guarded(function: F) -> F:
-    """Return the function behind a door."""
+    """Wrap a formula: errors of its arithmetic name the argument that causes them."""
 
     @wraps(function)
-    def door(*args: Any, **named: Any) -> Any:
+    def wrapper(*args: Any, **named: Any) -> Any:
         try:
             with np.errstate(over="ignore", under="ignore", divide="raise", invalid="raise"):
                 return function(*args, **named)
@@ -59,7 +59,7 @@ def guarded(function: F) -> F:
                 raise
             raise ValueError(worded) from error
 
-    return door  # type: ignore[return-value]
+    return wrapper  # type: ignore[return-value]
 
 
 def of_spec(function: Callable[[Any], Any], spec: Any) -> Any:

@@ -153,7 +153,7 @@ function whatIf(root, call) {
     if (at.drawing.hidden) return;
     const draw = picture.processor ? processorPicture : systemPicture;
     at.system.replaceChildren(draw(widthOf(at.system), picture.processor ?? picture, loads, "The system"));
-    at.loads.replaceChildren(folded("How busy each part is", ["", "model", "simulated", ""], d3.sort(loads, (one) => -one.model).map((one) => [one.name, percent(one.model), percent(one.simulated), one.first ? "fills up first" : ""])));
+    at.loads.replaceChildren(folded("How busy each part is", ["", "model", "simulated", ""], d3.sort(loads, (one) => -one.model).map((one) => [one.name, percent(one.model), percent(one.simulated), one.first ? "bottleneck" : ""])));
   }
 
   // What is around it.

@@ -93,7 +93,7 @@ def access_order(
 
 
 def packet_order(mean_size: float) -> AccessOrder:
-    """Neighbours of an access where packets of so many segments, mean, are written and read in a row.
+    """Neighbours of an access where packets of n segments, mean, are written and read in a row.
 
     Packets written and read are taken as one after another at random, as many of each.
     """

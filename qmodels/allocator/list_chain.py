@@ -408,7 +408,7 @@ def steady_heads(trials: TrialRules, packets: PacketRules) -> tuple[FloatArray, 
     first 0, 1, ... blocks examined are all on busy banks; probability that a packet's block is on the bank of
     that packet's block before it.
 
-    In turn: so many steps of the joint chain under the table, and a new table from what the
+    In turn: n steps of the joint chain under the table, and a new table from what the
     reader met. Both converge together; neither is known to do so for every list.
     """
     from scipy.sparse import csr_matrix

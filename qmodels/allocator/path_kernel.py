@@ -138,15 +138,15 @@ def follow(
 def walk_lengths(
     state: Any, rate: float, ends: Any, listed: Any, own: Any, other: Any, slots: int, phase: float
 ) -> Any:
-    """Move the law of a list's length on by so many slots of one input and one output at steady paces.
+    """Move the law of a list's length on by n slots of one input and one output at steady paces.
 
     ``state``: law of the last access (`WRITTEN`, `READ` of a block of the list, or of another one), of the
     length, of the segments of the next packet that have arrived, and of those of a packet still to be read;
     ``rate``: segments that arrive a slot; ``ends``: probability that a packet ends with its k-th segment if
     it has that many; ``listed``: whether packets of k segments take blocks of the list; ``own``, ``other``:
     probability that a packet that leaves returns k blocks to the list, or has k that it does not.
-    Returns how often a packet's first write finds so many blocks, by the last access; the same for its middle
-    writes and its last one; how often so many segments are stored of packets of each size; the
+    Returns how often a packet's first write finds n blocks, by the last access; the same for its middle
+    writes and its last one; how often n segments are stored of packets of each size; the
     phase of the input.
     """
     kinds, room, arriving, leaving = state.shape

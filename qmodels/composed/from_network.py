@@ -70,7 +70,7 @@ def network_figures(state: State, solved: Solved) -> Figures:
 
 
 def _with_spread(state: State, flow: Flow, found: FlowFigures) -> FlowFigures:
-    """Return a flow with the variability of latency that the parts gives it; networks have none."""
+    """Return a flow with the variability of latency that its parts give it; networks have none."""
     mean, spread, late = found.latency.mean, INF, Late()
     if np.isfinite(mean):
         about = latency_of(state, flow)

@@ -137,7 +137,7 @@ def _admitted(rates: FloatArray, *, servers: int, arrival_rate: float) -> FloatA
 
 
 def _power(weights: FloatArray, times: int) -> FloatArray:
-    """Return the convolution of so many equal weights, as long as one of them, but for a factor."""
+    """Return the convolution of n equal weights, as long as one of them, but for a factor."""
     whole = np.zeros_like(weights)
     whole[0] = 1.0
     while times:

@@ -197,7 +197,7 @@ def private_levels(
     """Return where requests that reach each private level hit, and the hit ratios of all together.
 
     ``private``: lines of each level; together they are one cache of the sum of their sizes; ``held``:
-    probability that such a cache of so many lines holds each line; ``lines``: lines that are told apart.
+    probability that such a cache of n lines holds each line; ``lines``: lines that are told apart.
     """
     result, total, before = [], 0, np.zeros(lines)
     for size in private:

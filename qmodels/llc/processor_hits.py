@@ -19,7 +19,7 @@ DRAWN = 100_000
 """Entries that are put into lines at random, in as many tables as they make: the answer is the average."""
 FEWEST_TABLES = 2
 MOST_IN_TABLES = 250_000
-"""Beyond so many entries one assignment says it all, and lines are taken in groups."""
+"""Beyond n entries one assignment says it all, and lines are taken in groups."""
 ROUNDS = 12
 """Times that the lines held by slices that wait for victims are computed anew, at most."""
 SETTLED = 1e-3

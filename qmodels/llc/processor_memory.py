@@ -1,4 +1,4 @@
-"""The memory path of the LLC-slice processor with so many cores busy: a closed network in product form."""
+"""The memory path of the LLC-slice processor with n cores busy: a closed network in product form."""
 
 from __future__ import annotations
 

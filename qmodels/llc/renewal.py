@@ -10,7 +10,7 @@ import numpy.typing as npt
 from qmodels.checks import FloatArray
 
 LAGS = 40
-"""Beyond so many dead times the slowest exponential is the whole survival function."""
+"""Beyond n dead times the slowest exponential is the whole survival function."""
 
 
 def miss_gap(*, rate: npt.ArrayLike, dead_time: npt.ArrayLike, time: npt.ArrayLike) -> tuple[Any, Any]:

@@ -26,7 +26,7 @@ def victim_level(
     ``rate``: requests of one core for the line, a Poisson stream [1/time]; ``out``: probability that a core's
     private caches, one LRU cache, do not hold it; ``cores``: cores, all alike and independent of each other;
     ``time``: mean time that the line stays in the shared level if no core fetches or pushes it; may be
-    ``inf`` [time]; ``stages``: that time is Erlang with so many stages; 0 for constant. Returns hit, present,
+    ``inf`` [time]; ``stages``: that time is Erlang with n stages; 0 for constant. Returns hit, present,
     expired: probability that a core that misses the line finds it in the shared level, that the line is there
     at a random moment, and that a push out of a private cache is the last event before the shared level drops
     the line.

@@ -50,7 +50,7 @@ def test_solve_prints_every_metric_with_its_unit(run):
         line = next(line for line in out.splitlines() if line.strip().startswith(name))
         assert METRICS[name].unit == "1" or f" {METRICS[name].unit}" in line
     assert out.startswith("packet processor, analytic\n")
-    assert "\n  stable; fills up first: dram buses\n" in out
+    assert "\n  stable; bottleneck: dram buses\n" in out
     assert "Where the time goes" in out
 
 
@@ -175,7 +175,7 @@ def test_two_swept_fields_that_a_spec_compares_are_solved_in_all_combinations(ru
 def test_overload_is_an_answer(run):
     code, out, err = run("solve", "--set", "load_factor=4")
     assert (code, err) == (0, "")
-    assert "\n  overloaded; fills up first: " in out
+    assert "\n  overloaded; bottleneck: " in out
     fullest = out[out.index("Resources by load") :].splitlines()[2]
     assert float(fullest.rstrip(" %").split()[-1]) > 100
     assert "inf" in out
@@ -230,7 +230,7 @@ def test_simulate(run, toml):
     )
     text = run("simulate", toml, *BRIEF)[1]
     assert "PacketProcessor, simulated: 2 replications, 1000 packets per replication" in text
-    assert "0.95 intervals" in text and "\n  stable; fills up first: " in text
+    assert "0.95 intervals" in text and "\n  stable; bottleneck: " in text
 
 
 def test_compare(run, toml):

@@ -74,7 +74,7 @@ def test_a_change_an_error_and_the_way_back(opened, browser):
     server = opened(kind_named("noc").starter())
     session = server.session
     first = text(browser, "aside p")
-    assert first.startswith("packet latency 24.19 ns") and "fills up first" in first
+    assert first.startswith("packet latency 24.19 ns") and "bottleneck" in first
     write(browser, "link_width", "32")
     browser.wait("document.getElementById('what-if').dataset.version === '1'")
     faster = qm.solve(session.spec).packet_latency

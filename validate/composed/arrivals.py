@@ -107,7 +107,7 @@ def rotations(flows: Iterable[tuple[Any, float]], jobs: int, *, hold: float) -> 
     """Return the rotations of the longest recording of open flows; None if there is none.
 
     The flows are given by their arrivals and rates [1/ns]. What is measured are the full rotations that come
-    nearest to so many jobs, at least one. Before it come a quarter as many, at least one, in which a queue
+    nearest to n jobs, at least one. Before it come a quarter as many, at least one, in which a queue
     that keeps up becomes stationary, and at least `SETTLED_HOLDS` mean holds [ns].
     """
     flows = list(flows)

@@ -116,7 +116,7 @@ def _find(c: Core, b: BlockPools, j: int, memory: int, block: int) -> None:
 
 @lean_part
 def _allocate(w: World, c: Core, b: BlockPools, j: int, count: int) -> float:
-    """Do what is next of taking so many blocks; return the accesses that this takes, -1 after the last."""
+    """Do what is next of taking n blocks; return the accesses that this takes, -1 after the last."""
     strand = c.strands[j]
     i = c.code[strand["at"] - 1]
     p = c.parts[i["part"]]

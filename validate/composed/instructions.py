@@ -287,7 +287,7 @@ class Program:
         return self.sequences.index(name)
 
     def _split(self, count: Any, *, column: Any) -> dict[str, Any]:
-        """Begin so many branches that do the same."""
+        """Begin n branches that do the same."""
         most = count
         if count == SEGMENTS:
             flow = self.system.flow(self._flow)
@@ -319,7 +319,7 @@ class Program:
         self._put(state.REPEAT, at=depth, resume=first)
 
     def _add_choices(self, count: int) -> int:
-        """Make room for so many beginnings; return the place of the first."""
+        """Make room for n beginnings; return the place of the first."""
         self._choices += [(1.0, 0)] * count
         return len(self._choices) - count
 

@@ -24,7 +24,7 @@ plain_core_at: Any = pointer_to("PlainSystemCore", LAYOUT, varied=False)
 
 
 def run(w: World, c: Core, until: float, ended: int, born: int) -> int:
-    """Run until a time, or until so many jobs have ended or begun in all; return why it stopped.
+    """Run until a time, or until n jobs have ended or begun in all; return why it stopped.
 
     After `POOL_FULL` the run goes on where it stopped once there is more room, after `ASKED` once parts of
     others have said when the strands in ``enquiries`` will be done.

@@ -146,7 +146,7 @@ def new_kernels(spec: System, network: Network | None, *, seed: int, replication
 
 
 def grown_kernels(kernels: Kernels, strands: int) -> Kernels:
-    """Return the parts with room for so many strands."""
+    """Return the parts with room for n tasks."""
     # Packets that are delivered keep their place for a cycle.
     network = grown_network(kernels.network, strands + kernels.network.channel.size)
     return with_tables(kernels._replace(network=network, channels=with_room(kernels.channels, strands)))

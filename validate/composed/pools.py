@@ -110,7 +110,7 @@ def _give_back(w: World, c: Core, part: int, copy: int, j: int, most: int) -> in
 
 @lean_part
 def _put_down(c: Core, q: int, j: int, tokens: int) -> None:
-    """Let a strand have so many tokens less of those that have uses."""
+    """Let a strand have n tokens less of those that have uses."""
     k = c.pools[q]["tokens_at"]
     while tokens > 0:
         if c.tokens[k]["holder"] == j:

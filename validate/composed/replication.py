@@ -121,7 +121,7 @@ def run_replication(job: SystemJob) -> Run:
 
 
 def _goals(job: SystemJob) -> list[dict[str, Any]]:
-    """Return where each batch ends: after so many jobs, or at a time."""
+    """Return where each batch ends: after n jobs, or at a time."""
     if job.spec.ends:
         return [{}]
     replay = system_rotations(job.spec, job.passages)
@@ -134,7 +134,7 @@ def _goals(job: SystemJob) -> list[dict[str, Any]]:
 
 
 def advance(machine: Machine, *, ended: int = 2**62, until: float = np.inf) -> tuple[Machine, int]:
-    """Run until so many jobs have ended, hopelessly more have begun, or to a time; return why it stopped."""
+    """Run until n jobs have ended, hopelessly more have begun, or to a time; return why it stopped."""
     limits = until, ended, HOPELESS * min(ended, 2**60)
     while True:
         w, c, kernels, services = machine

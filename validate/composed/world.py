@@ -148,7 +148,7 @@ def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
 
 
 def grown(machine: Machine, more: int) -> Machine:
-    """Return the system with room for so many more strands."""
+    """Return the system with room for n more strands."""
     w, c = grown_world(machine.world, more), machine.core
 
     def longer(array: Any) -> Any:
@@ -246,7 +246,7 @@ def _world(
 ) -> World:
     """Return the stations of a system as those of a network, whose jobs an interpreter moves.
 
-    Behind them are places for the events of channels and banks of memories, so many further ones.
+    Behind them are places for the events of channels and banks of memories, n of them.
     """
     nodes, service, speeds = stations
     nodes = np.concatenate([nodes, new_nodes(further)])

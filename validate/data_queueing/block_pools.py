@@ -1,7 +1,7 @@
 """Free lists of some memories side by side, for kernels: blocks are taken with trials and given back.
 
 - `free_blocks` says how many blocks a request of a size may take; one that wants more is lost, whole.
-- `take_blocks` takes so many: the first and the last of a chain, and the accesses to the pointer memory.
+- `take_blocks` takes n: the first and the last of a chain, and the accesses to the pointer memory.
   `take_block` does so one at a time, `chain` puts chains together. ``addresses`` has the block's number
   in the memory, ``blocks[block]["next"]`` the one behind it in its chain, -1 for none.
 - `give_back` returns a chain.
@@ -211,7 +211,7 @@ def end_access(pools: BlockPools, memory: int, channel: int, bank: int) -> None:
 
 @lean
 def free_blocks(pools: BlockPools, k: int, count: int) -> int:
-    """Return the blocks that a request for so many may take from: small ones have lists of their own."""
+    """Return the blocks that a request for n may take from: small ones have lists of their own."""
     lists = pools.lists[LISTS * k : LISTS * (k + 1)]
     if count <= pools.numbers[k, SMALL]:
         return lists[VMS2]["length"] + lists[VMS3]["length"]
@@ -220,7 +220,7 @@ def free_blocks(pools: BlockPools, k: int, count: int) -> int:
 
 @lean
 def take_block(pools: BlockPools, k: int, count: int) -> tuple[int, int]:
-    """Take a block for a request for so many, which must be free; return it and the accesses this took."""
+    """Take a block for a request for n blocks, which must be free; return it and the accesses this took."""
     p = pools.numbers[k]
     lists = pools.lists[LISTS * k : LISTS * (k + 1)]
     control = p[OPEN_PAGES] == 1
@@ -237,7 +237,7 @@ def chain(pools: BlockPools, last: int, block: int) -> None:
 
 @lean
 def take_blocks(pools: BlockPools, k: int, count: int) -> tuple[int, int, int]:
-    """Take so many blocks, which must be free; return the first, the last, and the accesses this took."""
+    """Take n blocks, which must be free; return the first, the last, and the accesses this took."""
     first, accesses = take_block(pools, k, count)
     last = first
     for _ in range(count - 1):
@@ -250,7 +250,7 @@ def take_blocks(pools: BlockPools, k: int, count: int) -> tuple[int, int, int]:
 
 @lean
 def give_back(pools: BlockPools, k: int, first: int, last: int, count: int) -> None:
-    """Return a chain of so many blocks to the tails of their lists."""
+    """Return a chain of n blocks to the tails of their lists."""
     lists = pools.lists[LISTS * k : LISTS * (k + 1)]
     if pools.numbers[k, SMALL] > 0:
         free_each(pools.blocks, lists, first, count)

@@ -88,7 +88,7 @@ def splice_head(blocks: Any, lists: Any, which: int, first: int, last: int, coun
 def allocate_by_trials(
     blocks: Any, lists: Any, banks: Any, page_control: bool, which: int, trials: int
 ) -> tuple[int, int]:
-    """Take a block from a FIFO list: heads on busy banks go to the tail, up to so many are examined."""
+    """Take a block from a FIFO list: heads on busy banks go to the tail, a limited number is examined."""
     reads, writes = 0, 0
     trials = min(trials, lists[which]["length"])
     while reads + 1 < trials and is_busy(blocks, banks, page_control, lists[which]["head"]):

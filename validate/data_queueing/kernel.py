@@ -19,7 +19,7 @@ NEVER = np.inf
 
 @lean
 def run(w: World, until: int) -> None:
-    """Run until so many packets have arrived; with more than there are, until the last one has left."""
+    """Run until n packets have arrived; with more than there are, until the last one has left."""
     whole = w.parameters[0]["whole"] == 1
     while w.state[0]["admitted"] < until:
         port, now, writes = NONE, NEVER, True
@@ -82,7 +82,7 @@ def find_room(w: World, port: int, progress: int) -> bool:
 
 @part
 def refuse(w: World, port: int, progress: int) -> None:
-    """Let a packet go of which so many segments have been stored."""
+    """Let a packet go of which n segments have been stored."""
     packet = w.inputs[port]["packet"]
     queue, segments = w.packets[packet]["queue"], w.packets[packet]["segments"]
     if progress > 0:
@@ -108,7 +108,7 @@ def lose_segment(w: World, now: float, port: int) -> bool:
 
 @inlined
 def count_failure(w: World, segments: int, lost: int) -> None:
-    """Count a failed allocation, of a packet of so many segments, and the segments lost by it."""
+    """Count a failed allocation, of a packet of n segments, and the segments lost by it."""
     w.counts[c.FAILURES] += 1
     w.counts[c.REFUSED_SEGMENTS] += lost
     if manager.is_small(w, segments):

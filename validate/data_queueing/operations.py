@@ -231,7 +231,7 @@ def unlink_packet(w: World, queue: int) -> tuple[int, int, int]:
 
 @part
 def give_up_packet(w: World, queue: int, tail_before: int, stored: int, segments: int) -> int:
-    """Take the tail packet, of which so many segments are stored, off a queue and free its blocks.
+    """Take the tail packet, of which n segments are stored, off a queue and free its blocks.
 
     The queue's record and the packet's first segment are read, the record is written, and so is the
     link of the packet before it if that is still there.

@@ -56,7 +56,7 @@ QUEUE = np.dtype(
 PACKET = np.dtype(
     [("arrival", "f8"), *((name, "i4") for name in ("segments", "stored", "queue", "moved_to", "input"))]
 )
-"""A packet; of its segments so many have got a block."""
+"""A packet; with the number of its segments that have a block."""
 
 INPUT = np.dtype(
     [

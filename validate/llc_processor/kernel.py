@@ -218,7 +218,7 @@ def end_stage(w: World, at: float) -> tuple[int, int]:
 
 @lean
 def run(w: World, arrivals: int) -> None:
-    """Run until so many requests have arrived, refused ones included."""
+    """Run until n requests have arrived, refused ones included."""
     sizes, rates, rate = w.sizes, w.rates, w.plan[0]["arrival_rate"]
     while w.totals[0]["arrivals"] < arrivals:
         every = rate

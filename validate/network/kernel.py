@@ -19,7 +19,7 @@ plain_at: Any = pointer_to("PlainNetworkWorld", LAYOUT, varied=False)
 
 
 def run(w: World, until: float, ended: int) -> int:
-    """Run until a time, or until so many jobs have ended in all; return why it stopped.
+    """Run until a time, or until n jobs have ended in all; return why it stopped.
 
     The clock then stands at that time, or at the last event. After `POOL_FULL` and `BUFFER_FULL`
     the run goes on where it stopped once there is more room.

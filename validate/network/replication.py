@@ -64,7 +64,7 @@ def run_replication(job: NetworkJob) -> Run:
 
 
 def advance(world: World, *, ended: int = 2**62, until: float = np.inf) -> World:
-    """Run until so many jobs have ended in all, or to a time; return the world, with more room if need be."""
+    """Run until n jobs have ended in all, or to a time; return the world, with more room if need be."""
     while True:
         reason = run(world, until, ended)
         if reason == POOL_FULL:

@@ -83,7 +83,7 @@ def new_world(
     antithetic: bool = False,
     records: int = 0,
 ) -> World:
-    """Return a network at time 0, with room for so many records."""
+    """Return a network at time 0, with room for n records."""
     sources = Sources()
     stations, nodes, classes = len(spec.stations), len(spec.nodes), len(spec.classes)
     service = np.full((nodes, classes), NONE, dtype=np.int64)
@@ -183,7 +183,7 @@ def empty_world(
 
 
 def grown(w: World, more: int) -> World:
-    """Return the world with room for so many more jobs."""
+    """Return the world with room for n more jobs."""
     old = w.jobs.size
     jobs = np.concatenate([w.jobs, np.zeros(more, dtype=JOB)])
     jobs["next"][old:] = np.arange(old + 1, old + more + 1)

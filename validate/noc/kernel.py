@@ -37,7 +37,7 @@ from validate.noc.trains import end_trains, time_of
 
 @lean
 def step(world: World, now: int) -> None:
-    """Simulate cycle ``now``; what it delivers is in ``delivered``, so many as ``clock[DELIVERED]``.
+    """Simulate cycle ``now``; what it delivers is in ``delivered``, ``clock[DELIVERED]`` packets.
 
     Cycles may be left out while `quiet`.
     """

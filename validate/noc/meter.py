@@ -37,7 +37,7 @@ class Meter(NamedTuple):
 
 
 def new_meter(flows: int, *, cycles: int, by_flow: bool = False) -> Meter:
-    """Return a meter at zero for a run of so many cycles; ``by_flow`` asks for each flow's latencies."""
+    """Return a meter at zero for a run of n cycles; ``by_flow`` asks for each flow's latencies."""
     return Meter(
         sums=np.zeros(flows, dtype=SUMS),
         counts=np.zeros(BINS, dtype=np.int64),

@@ -53,7 +53,7 @@ class Run:
 
 
 def build_world(noc: Noc, table: FlowTable, *, packets: int) -> World:
-    """Return the empty network of a spec with room for so many packets."""
+    """Return the empty network of a spec with room for n packets."""
     router = noc.router
     return new_world(
         table,

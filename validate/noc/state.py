@@ -272,7 +272,7 @@ def new_world(
 
 
 def grown(world: World, packets: int) -> World:
-    """Return the world with room for so many packets; only its packets are copied."""
+    """Return the world with room for n packets; only its packets are copied."""
     old = world.packet.size
     packet = np.zeros(packets, dtype=PACKET)
     packet[:old] = world.packet

@@ -99,7 +99,7 @@ def _react(world: World, traffic: Closed, now: int) -> None:
 
 @lean
 def run_closed(world: World, traffic: Closed, meter: Meter, until: int, packets: int) -> int:
-    """Simulate up to a cycle, or on until so many packets are delivered; return `DONE` or `STUCK`."""
+    """Simulate up to a cycle, or on until n packets are delivered; return `DONE` or `STUCK`."""
     clock = world.clock
     now = clock[NOW]
     done = 0

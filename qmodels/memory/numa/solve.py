@@ -124,7 +124,7 @@ def _edges(machine: NumaMachine, parts: Structure, state: State) -> FloatArray:
 
 
 def _lateness(cores: int) -> float:
-    """Return the mean of the largest of so many standard normal numbers."""
+    """Return the mean of the largest of n standard normal numbers."""
     if cores < 2:
         return 0.0
     from scipy.special import ndtri

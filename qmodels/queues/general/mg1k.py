@@ -106,7 +106,7 @@ def _per_point(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
 
 def _distribution(none: float, more: FloatArray, excess: FloatArray, size: int) -> tuple[FloatArray, float]:
     """Return p_0 .. p_K and x."""
-    # A queue of so many places never sees what of a service's arrivals is beyond them.
+    # A queue of n places never sees what of a service's arrivals is beyond them.
     scaled, log_z = embedded_weights(none, more[:size], size)
     levels = np.arange(size)
     with np.errstate(divide="ignore"):

@@ -162,7 +162,7 @@ def _random_lines(
     best = (edges[:-1] + edges[1:]) / 2.0
     rows, rest = len(best), np.zeros(len(best))
     for _ in range(entries_per_line - 1):
-        # One of each of so many equal parts of the ranks behind, in random order.
+        # One of each of n equal parts of the ranks behind, in random order.
         part = rng.permutation((np.arange(rows) + rng.random(rows)) / rows)
         rank = best + part * (entries - best)
         rest += p[np.minimum(np.searchsorted(last, rank, side="right"), len(p) - 1)]

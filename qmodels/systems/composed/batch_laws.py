@@ -45,7 +45,7 @@ def compound(outer: FloatArray, inner: FloatArray) -> FloatArray:
 
 
 def thinned_law(law: FloatArray, share: float) -> FloatArray:
-    """Return the law of how many of so many as a law says do what each does with a probability.
+    """Return the law of how many of a random number of jobs do what each does with a probability.
 
     >>> thinned_law(np.array([0.0, 0.0, 1.0]), 0.5).round(9)
     array([0.25, 0.5 , 0.25])

@@ -131,7 +131,7 @@ class Here:
         return tuple(pool for pool, _ in self.held)
 
     def after(self, pool: str, tokens: int) -> Here:
-        """Position with so many tokens more."""
+        """Position with n tokens more."""
         held = dict(self.held)
         left = held.get(pool, 0) + tokens
         if tokens < 0:

@@ -58,7 +58,7 @@ class DramTiming(Declared, prefix="timing."):
     t_rfc: int = _cycles()
 
     def of_bursts(self, count: int) -> DramTiming:
-        """Return the times where an access is so many bursts to one open row, ``t_ccd_l`` apart.
+        """Return the times where an access is n bursts to one open row, ``t_ccd_l`` apart.
 
         The last data come ``(count - 1) t_ccd_l`` later; the bus is busy for all bursts.
         """

@@ -109,7 +109,7 @@ class _Core:
         return (*first, *self._block(0, write=False), *self._rounds(1, steps - 1, places), *last)
 
     def _rounds(self, first: int, end: int, places: int) -> tuple[Any, ...]:
-        """Return the blocks from the first up to the end, which lie in so many places in turn."""
+        """Return the blocks from the first up to the end, which lie in n places in turn."""
         blocks = [self._block(k) for k in range(first, first + places)]
         rounds, rest = divmod(max(end - first, 0), places)
         whole = [step for block in blocks for step in block]

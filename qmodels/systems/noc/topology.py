@@ -165,7 +165,7 @@ def from_graph(graph: nx.Graph[Any], *, roles: tuple[str, ...] = ()) -> Topology
 
 
 def afford_routes(field: str, topology: Topology, pairs: float) -> None:
-    """Refuse routes between so many pairs of nodes as take more memory than is allowed."""
+    """Refuse routes between n pairs of nodes that take more memory than is allowed."""
     afford(field, topology.nodes, bytes=pairs * (PAIR_BYTES + HOP_BYTES * (_mean_distance(topology) + 2)))
 
 

@@ -70,7 +70,7 @@ class SelfSimilar(Declared, prefix="arrivals."):
         return (3 - self.shape) / 2
 
     def gaps(self, rng: np.random.Generator, count: int) -> FloatArray:
-        """Return so many gaps between packets, their sample mean scaled to 1."""
+        """Return n gaps between packets, their sample mean scaled to 1."""
         # Started early enough that sessions under way at time 0 are there.
         packets_of_one = self.shape / (self.shape - 1) + 0.5
         starts = int(2.5 * count / packets_of_one) + 64

@@ -16,7 +16,7 @@ read, or in random order."""
 
 
 def allocation_accesses(rejected: Any) -> Any:
-    """Return the pointer-memory accesses of one allocation after so many rejected head blocks.
+    """Return the pointer-memory accesses of one allocation after a number of rejected head blocks.
 
     One read moves the head on. After rejections there is a read for each of them, one write
     that links them all to the tail, and the read that moves the head on, so that

@@ -46,12 +46,12 @@ class Step:
 
 
 def compute(cycles: float) -> str:
-    """Return the step that computes for so many cycles."""
+    """Return the step that computes for n cycles."""
     return f"compute {float(cycles):g}" if float(cycles).is_integer() else f"compute {float(cycles)!r}"
 
 
 def send(to: int, *, words: int) -> str:
-    """Return the step that sends a message of so many words."""
+    """Return the step that sends a message of n words."""
     return f"send {to} {words}"
 
 

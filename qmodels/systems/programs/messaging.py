@@ -71,7 +71,7 @@ class MessageCosts(Declared, prefix="costs."):
         return count, total - (count - 1) * self.packet_words
 
     def packet_flits(self, words: int, link_width: int) -> int:
-        """Return the flits of a packet with so many words."""
+        """Return the flits of a packet with n words."""
         return max(1, -(-(self.packet_overhead_bytes + words * self.word_bytes) // link_width))
 
 

@@ -219,7 +219,7 @@ class Answer(Result):
 
     @property
     def bottleneck_load(self) -> Any:
-        """Traffic intensity of the resource that fills up first, or its busy fraction; 0 where none has."""
+        """Traffic intensity of the bottleneck, or its busy fraction; 0 where none has."""
         loads = self.traffic_intensity or self.utilization
         values = np.broadcast_arrays(*(getattr(load, "best", load) for load in loads.values()))
         return np.max(values, axis=0)[()] if loads else 0.0

@@ -43,7 +43,7 @@ class Result:
         Of every resource, or of the busiest of each group: busy fraction, at most 1; and share of what
         it can carry that it is offered, which may exceed 1.
     bottleneck : str or array of str
-        What fills up first.
+        The resource that saturates first if all traffic grows alike.
     stable, validated : bool or array of bool
         Whether every resource keeps up, of a simulation None where its runs cannot tell; whether the
         numbers may be trusted as far as their intervals say.
@@ -257,12 +257,12 @@ class Result:
             yield "...", f"{len(self.metrics) - SHOWN} more", "", ""
 
     def remarks(self) -> list[str]:
-        """Return whether it keeps up, what fills up first, and what a reader must know, a line each."""
+        """Return whether it keeps up, the bottleneck, and what a reader must know, a line each."""
         if self.shape:
             return [f"{int(np.sum(self.stable))} of {np.size(self.stable)} stable", *self.notes]
         states = {None: f"{UNDECIDED} whether it is stable: simulate longer", False: "overloaded"}
         state = states.get(None if self.stable is None else bool(np.all(self.stable)), "stable")
-        first = f"; fills up first: {self.bottleneck}" if self.bottleneck else ""
+        first = f"; bottleneck: {self.bottleneck}" if self.bottleneck else ""
         return [state + first, *dict.fromkeys([*self._unmeasured(), *self.notes])]
 
     def __repr__(self) -> str:

@@ -37,7 +37,7 @@ class Poisson:
         return 1.0
 
     def gaps(self, rng: np.random.Generator, count: int) -> FloatArray:
-        """Return so many gaps between packets, of mean 1."""
+        """Return n gaps between packets, of mean 1."""
         return rng.exponential(size=count)
 
 
@@ -113,7 +113,7 @@ class OnOff(Declared, prefix="arrivals."):
         return interrupted_phases(self.on_packets, self.peak_to_mean)
 
     def gaps(self, rng: np.random.Generator, count: int) -> FloatArray:
-        """Return so many gaps between packets, of mean 1."""
+        """Return n gaps between packets, of mean 1."""
         probability, fast, slow = self.phases
         rate = np.where(rng.random(count) < probability, fast, slow)
         return rng.exponential(size=count) / rate
@@ -184,7 +184,7 @@ def take_recorded_sizes(spec: Any, prefix: str) -> None:
 
 
 def gaps_of(arrivals: Any, rng: np.random.Generator, gaps: FloatArray | None, count: int) -> FloatArray:
-    """Return so many gaps of mean 1: those given, or those of arrivals that draw their own."""
+    """Return n gaps of mean 1: those given, or those of arrivals that draw their own."""
     if gaps is not None:
         return gaps
     if isinstance(arrivals, get_args(Law)):

@@ -60,7 +60,7 @@ class Zipf(Declared, prefix="popularity."):
         return float(_tables(self)[1][min(count, self.entries) - 1]) if count else 0.0
 
     def sample(self, rng: np.random.Generator, count: int) -> IntArray:
-        """Return so many independent entries, 0 being the most popular."""
+        """Return n independent entries, 0 being the most popular."""
         return np.searchsorted(_tables(self)[1], rng.random(count), side="right")
 
     def groups(self) -> tuple[FloatArray, FloatArray]:

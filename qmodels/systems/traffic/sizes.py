@@ -96,7 +96,7 @@ class SizeLaw:
         return counts, np.bincount(of_size, weights=self.probability).astype(float)
 
     def sample(self, rng: np.random.Generator, count: int) -> IntArray:
-        """Return so many independent sizes, in bytes."""
+        """Return n independent sizes, in bytes."""
         cumulative = np.cumsum(self.probability)
         # The largest size takes what rounding leaves; sizes of probability 0 are never drawn.
         drawn = np.searchsorted(cumulative / cumulative[-1], rng.random(count), side="right")

@@ -94,7 +94,7 @@ def trace_statistics(times_ns: FloatArray, sizes: IntArray) -> TraceStatistics:
 
 
 def blocks_of(times_ns: FloatArray, sizes: IntArray, end: float, count: int) -> tuple[FloatArray, FloatArray]:
-    """Return packets and bytes of so many equal blocks of the time from 0 to an end, which is included."""
+    """Return packets and bytes of n equal blocks of the time from 0 to an end, which is included."""
     packets = np.histogram(times_ns, bins=count, range=(0.0, end))[0]
     return packets.astype(float), np.histogram(times_ns, bins=count, range=(0.0, end), weights=sizes)[0]
 
@@ -127,7 +127,7 @@ class Steadiness:
 
 
 def steadiness(blocks: FloatArray, packets: int) -> Steadiness:
-    """Test the bytes of blocks, `WINDOW_BLOCKS` to each of an even number of windows, of so many packets."""
+    """Test the bytes of blocks, `WINDOW_BLOCKS` to each of an even number of windows, of n packets."""
     table = blocks.reshape(-1, WINDOW_BLOCKS)
     windows = table.mean(axis=1)
     first, second = np.split(windows, 2)
@@ -153,7 +153,7 @@ def _ratio(above: float, below: float) -> float:
 
 
 def correlation(values: FloatArray, lag: int) -> float:
-    """Return the correlation of values so many apart."""
+    """Return the correlation of values at a distance."""
     if values.size < lag + 2:
         return float("nan")
     around = values - values.mean()

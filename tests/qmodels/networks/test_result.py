@@ -66,7 +66,7 @@ def test_tables(two_classes):
     lines = repr(two_classes).splitlines()
     assert lines[0] == "MVA (exact)"
     assert len(lines) == 1 + len(two_classes.metrics) + 1
-    assert lines[-1].strip() == "stable; fills up first: bank"
+    assert lines[-1].strip() == "stable; bottleneck: bank"
     html = two_classes._repr_html_()
     assert html.count("<tr>") == len(two_classes.metrics) and "<td>jobs/time</td>" in html
 

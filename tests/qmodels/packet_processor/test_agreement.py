@@ -54,7 +54,7 @@ def test_model_and_simulation_agree(
     assert run.packet_latency.high - run.packet_latency.low < 0.08 * run.packet_latency.best
     for name in ("write_conflict_probability", "read_conflict_probability"):
         assert abs(model.metrics[name] - run.metrics[name].best) < conflict_bound
-    # Largest measured: 5.5 %, the last design, whose pointer memory fills up first.
+    # Largest measured: 5.5 %, the last design, whose pointer memory is the bottleneck.
     assert abs(model.saturation_data_rate / run.saturation_data_rate.best - 1) < 0.06
     assert abs(model.energy_per_packet / run.energy_per_packet.best - 1) < 0.03
     assert model.bottleneck == run.bottleneck

@@ -88,7 +88,7 @@ def test_the_unit_of_time_rescales_times_only(rho, mu, unit, servers, room, scv)
 
     lam = rho * servers * mu
     for q, r in zip(all_models(lam, mu), all_models(lam * unit, mu * unit), strict=True):
-        # Rounding of the rates is magnified by 1 / (1 - rho); that of a root by the servers, whose power it takes.
+        # Rounding of the rates is magnified by 1 / (1 - rho), that of GI/M/c's root by its power.
         tolerance = 1e-12 / (1 - rho) * (servers if q.model == "GI/M/c" else 1)
         assert_allclose(r.mean_waiting_time * unit, q.mean_waiting_time, rtol=tolerance, atol=1e-300)
         assert_allclose(r.mean_number_in_system, q.mean_number_in_system, rtol=tolerance)

@@ -155,7 +155,7 @@ def test_too_much_load_is_said_and_gives_no_latency():
     for name in ("packet_latency", "packet_latency_p95", "source_queue_delay", "traversal_delay"):
         assert r[name].best == float("inf")
     assert 2.0 < r.delivered_rate.best < 0.33 * 9
-    assert "overloaded; fills up first" in repr(r) and "\n  saturated" in repr(r)
+    assert "overloaded; bottleneck" in repr(r) and "\n  saturated" in repr(r)
     # Not all sources are overloaded: the corners see less of the congestion.
     latencies = DataFrame(r.flows)["packet_latency"]
     assert np.isinf(latencies).any()

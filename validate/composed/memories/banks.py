@@ -97,7 +97,7 @@ def _begin(w: World, c: Core, part: int, channel: int, j: int) -> None:
 
 @lean_part
 def _set_pace(w: World, c: Core, part: int, channel: int, more: int) -> None:
-    """Let so many more banks of a channel be busy; those that were are slower or faster from now on."""
+    """Let n more banks of a channel be busy; those that were are slower or faster from now on."""
     b, now = c.banked[c.parts[part]["member"]], w.state[0]["now"]
     busy = c.bank_busy[b["busy_at"] + channel]
     c.bank_busy[b["busy_at"] + channel] = busy + more

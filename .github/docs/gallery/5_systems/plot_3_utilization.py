@@ -1,6 +1,6 @@
 """
-What fills up first
-===================
+The bottleneck of each load
+===========================
 
 The busy part of every resource of a packet processor by the offered data rate.
 """
