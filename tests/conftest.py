@@ -8,10 +8,18 @@ import signal
 from pathlib import Path, PurePath
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # Before anything imports NumPy: there is a process for each processor, and threads of linear algebra that
 # wait for one that another process has spin, which takes small matrices three times as long.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Every run draws the same examples, on a slow machine too; HYPOTHESIS_PROFILE=random draws others.
+settings.register_profile(
+    "same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("random", deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 @pytest.hookimpl(optionalhook=True)
