@@ -26,7 +26,7 @@ from optimize.search.feasibility import Demand
 from optimize.search.master import Master
 from optimize.search.pareto import FloatArray, distinct_front, dominated_by, hypervolume, nondominated
 from optimize.spaces.evaluation import significant
-from optimize.spaces.numbering import Columns, Designs
+from optimize.spaces.numbering import Columns, Designs, distinct
 from optimize.spaces.space import Space
 from optimize.spaces.stability import STABLE, saturated
 
@@ -259,7 +259,9 @@ class Milp:
     def _solved(self, designs: Designs) -> FloatArray:
         """Return the demands of designs, those that are new evaluated."""
         designs = self._space.numbers(designs)
-        new = np.setdiff1d(designs, self._designs)
+        new = distinct(designs)
+        known = np.append(self._designs, -1)  # beyond all
+        new = new[known[np.searchsorted(self._designs, new)] != new]
         if new.size:
             columns = self._evaluate(new)
             if self._derived and STABLE not in columns:
@@ -327,8 +329,7 @@ class Milp:
         free = [axis for axis in range(len(space.shape)) if axis not in pinned]
         high[:, free] = np.array([space.shape[axis] - 1 for axis in free], dtype=np.int32)
         numbers = self._ranking.numbers(low)
-        kept = np.isin(numbers, space.admitted(numbers)) & (space.numbers(numbers) == numbers)
-        kept |= self._whole
+        kept = self._whole | space.allowed(numbers)
         size = (count, len(self._demands))
         boxes = Boxes(low=low, high=high, bound=np.full(size, -np.inf), exact=np.zeros(size, dtype=bool))
         return self._bounded(boxes.take(kept), 0)
@@ -399,7 +400,8 @@ class Milp:
         decides = ~wide.any(axis=1) | (alike & ~some.exact)[:, self._objective].any(axis=1)
         # No design of a box can dominate the bound of another one here: none of these is solved in vain.
         costs = some.bound[:, self._objective]
-        solved = np.flatnonzero(decides & nondominated(costs))
+        best = decides & nondominated(costs)
+        solved = np.flatnonzero(best)
         held = ((some.low <= candidate) & (candidate <= some.high)).all(axis=1)
         ranks = self._rng.integers(some.low, some.high + 1, dtype=np.int32)
         ranks[held] = candidate
@@ -410,8 +412,8 @@ class Milp:
         elif solved.size or rounds & (rounds - 1):  # else a design to compare with, early and seldom
             tried = tried[:0]
         numbers = self._ranking.numbers(np.concatenate([ranks[solved], tried]))
-        good = np.isin(numbers, self._space.admitted(self._space.numbers(numbers)))
-        self._solved(np.unique(numbers[good]))
+        good = self._space.allowed(numbers)
+        self._solved(numbers[good])
         bound, exact = some.bound.copy(), some.exact.copy()
         rows, numbers = solved[good[: solved.size]], numbers[: solved.size][good[: solved.size]]
         if rows.size:
@@ -419,12 +421,14 @@ class Milp:
             bound[rows] = np.where(alike[rows], np.maximum(bound[rows], costs), bound[rows])
             exact[rows] |= alike[rows]
         some = replace(some, bound=bound, exact=exact)
-        left = wide.any(axis=1) | ~np.isin(np.arange(len(some)), solved)
+        left = wide.any(axis=1) | ~best
         halves = some.take(left & ~decides)
         for stage in range(1, self._bounds.stages):
             halves = self._bounded(halves, stage)
         halves = self._bounded(self._halves(halves), 0)
-        boxes = boxes.take(np.setdiff1d(np.arange(len(boxes)), chosen)).joined(some.take(left & decides))
+        rest = np.ones(len(boxes), dtype=bool)
+        rest[chosen] = False
+        boxes = boxes.take(rest).joined(some.take(left & decides))
         return (boxes if front is self._front else boxes.take(self._open(boxes))).joined(halves)
 
     def _halves(self, boxes: Boxes) -> Boxes:

@@ -17,8 +17,8 @@ from optimize.spaces.constraints import Constraint, Mask, Point, answer, tabulat
 from optimize.spaces.numbering import Designs, Grid
 from optimize.spaces.structure import Conditions, draw
 
-CHUNK = 1 << 20
-"""Spaces up to this size are enumerated to draw from them; the first design is sought in such steps."""
+CHUNK, FIRST = 1 << 20, 1 << 10
+"""Spaces up to this size are enumerated to draw from them; the first step of the search for one."""
 
 DRAWS = 64
 """Rounds of drawing from a larger space, each of twice the designs still missing."""
@@ -224,12 +224,13 @@ class Space(Grid):
 
     def first(self) -> int | None:
         """Return the smallest number of a design that satisfies the constraints; None without any."""
-        total = math.prod(self.shape)
-        for start in range(0, total, CHUNK):
-            numbers = np.unique(self.numbers(np.arange(start, min(start + CHUNK, total))))
-            admitted = self.admitted(numbers)
-            if admitted.size:
-                return int(admitted[0])
+        total, start, step = math.prod(self.shape), 0, FIRST
+        while start < total:
+            found = np.arange(start, min(start + step, total))
+            found = found[self.allowed(found)]
+            if found.size:
+                return int(found[0])
+            start, step = start + step, min(2 * step, CHUNK)
         return None
 
     def sample(self, count: int, *, seed: int) -> Designs:
@@ -264,10 +265,15 @@ class Space(Grid):
 
     def admitted(self, numbers: Designs) -> Designs:
         """Return those of some checked design numbers that satisfy the constraints."""
-        allowed = np.ones(numbers.size, dtype=bool)
-        for bad in self.violations(numbers).values():
+        return numbers[self.allowed(numbers)]
+
+    def allowed(self, numbers: Designs) -> npt.NDArray[np.bool_]:
+        """Tell which checked numbers are of designs that satisfy the constraints."""
+        canonical = self.numbers(numbers)
+        allowed = canonical == numbers
+        for bad in self.violations(canonical).values():
             allowed &= ~bad
-        return numbers[allowed]
+        return allowed
 
     def __repr__(self) -> str:
         grid = " x ".join(f"{name}[{len(values)}]" for name, values in self.choices.items())
