@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 
-from optimize.decisions.process import BLOCK, Process, fit
 from optimize.search.pareto import FloatArray, IntArray
 from optimize.spaces.numbering import Column, Columns
 from optimize.spaces.space import Space
@@ -20,6 +21,15 @@ FLOOR = 1e-5
 
 UNKNOWN = 0.3
 """Standard deviation of the logarithm of simulated over model where the model states no error."""
+
+BLOCK = 20_000
+"""Rows predicted at a time: bounds memory to some 100 MB at hundreds of points."""
+
+LENGTH, LENGTH_SPREAD = 2.5, 0.8
+NOISE, NOISE_SPREAD = 0.15, 1.2
+SCALE_SPREAD = 0.8
+"""Where the search for length scales (of standardised features), for noise and for the scale (both relative
+to the scale given) starts, and how far in log units it may go at one standard deviation."""
 
 FOLDS = 10
 """Parts of the simulated designs that are left out in turn."""
@@ -90,6 +100,96 @@ def features_of(space: Space, table: Columns) -> FloatArray:
     kept = [(column - column.mean()) / column.std() for column in columns if column.std() > 0]
     rows = len(table["design"])
     return np.stack(kept, axis=1) if kept else np.zeros((rows, 1))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Process:
+    r"""A Gaussian process fitted to a few points.
+
+    The kernel is :math:`s^2 (1 + \exp(-\frac12 \sum_k (x_k - x'_k)^2 / l_k^2))`: an unknown level and
+    an unknown smooth function. Without points the prediction is 0 with a standard deviation of
+    :math:`\sqrt{2 s^2 + \sigma^2}`.
+
+    Prediction and variance are those of [1]_, eq. 2.25 and 2.26.
+
+    References
+    ----------
+    .. [1] C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning, MIT Press, 2006.
+    """
+
+    points: FloatArray  # standardised features
+    residual: FloatArray  # targets
+    lengths: FloatArray  # length scales
+    # scale, noise: standard deviations of the varying part of the function and of a target about it.
+    scale: float
+    noise: float
+
+    @cached_property
+    def _inverse(self) -> FloatArray:
+        covariance = self._kernel(self.points) + np.eye(len(self.points)) * self.noise**2
+        return np.asarray(np.linalg.inv(covariance))
+
+    def _kernel(self, rows: FloatArray) -> FloatArray:
+        one, two = rows / self.lengths, self.points / self.lengths
+        squares = (one**2).sum(axis=1)[:, None] + (two**2).sum(axis=1) - 2 * one @ two.T
+        return np.asarray(self.scale**2 * (1 + np.exp(-0.5 * np.maximum(squares, 0.0))))
+
+    def predict(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the prediction of rows and its standard deviation, the noise included."""
+        best, variance = np.zeros(len(rows)), np.full(len(rows), 2 * self.scale**2)
+        for start in range(0, len(rows), BLOCK):
+            part = slice(start, start + BLOCK)
+            kernel = self._kernel(rows[part])
+            best[part] = kernel @ (self._inverse @ self.residual)
+            variance[part] -= ((kernel @ self._inverse) * kernel).sum(axis=1)
+        return best, np.sqrt(np.maximum(variance, 0.0) + self.noise**2)
+
+
+def fit(points: FloatArray, residual: FloatArray, scale: float, start: Process | None = None) -> Process:
+    """Return the process of the most probable length scales, scale and noise (maximum a posteriori).
+
+    ``scale``: expected standard deviation of the residual, to begin with; ``start``: where the search begins.
+    """
+    from scipy.optimize import minimize
+
+    features = points.shape[1]
+    centre = np.log(np.r_[np.full(features, LENGTH), scale, NOISE * scale])
+    spread = np.r_[np.full(features, LENGTH_SPREAD), SCALE_SPREAD, NOISE_SPREAD]
+    begin = centre if start is None else np.log(np.r_[start.lengths, start.scale, start.noise])
+    if len(points) >= 3:
+        squares = (points[:, None, :] - points) ** 2
+        begin = minimize(
+            _loss, begin, args=(squares, residual, centre, spread), jac=True, method="L-BFGS-B",
+            bounds=[(c - 4 * s, c + 4 * s) for c, s in zip(centre, spread, strict=True)],
+            options={"maxiter": 60},
+        ).x  # fmt: skip
+    *lengths, scale, noise = np.exp(begin).tolist()
+    return Process(points=points, residual=residual, lengths=np.array(lengths), scale=scale, noise=noise)
+
+
+def _loss(
+    theta: FloatArray, squares: FloatArray, residual: FloatArray, centre: FloatArray, spread: FloatArray
+) -> tuple[float, FloatArray]:
+    """Return the negative logarithm of the posterior of the parameters' logarithms, and its gradient."""
+    lengths, (scale, noise) = np.exp(theta[:-2]), np.exp(theta[-2:])
+    smooth = scale**2 * np.exp(-0.5 * squares @ lengths**-2.0)
+    kernel = smooth + scale**2
+    covariance = kernel + np.eye(len(residual)) * noise**2
+    try:
+        factor = np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        return 1e9, np.zeros_like(theta)
+    inverse = np.linalg.inv(covariance)
+    alpha = inverse @ residual
+    away = (theta - centre) / spread
+    value = 0.5 * residual @ alpha + np.log(np.diag(factor)).sum() + 0.5 * away @ away
+    outer = inverse - np.outer(alpha, alpha)
+    gradient = np.r_[
+        0.5 * np.tensordot(outer * smooth, squares, axes=2) * lengths**-2.0,
+        np.sum(outer * kernel),
+        noise**2 * np.trace(outer),
+    ]
+    return float(value), gradient + away / spread
 
 
 class Correction:
