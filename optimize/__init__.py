@@ -21,8 +21,7 @@ from optimize.analysis.tornado import Tornado, tornado
 from optimize.blackbox import Between, Domain, Search
 from optimize.decisions.decide import decide
 from optimize.decisions.decision import Decision, Interrupted
-from optimize.decisions.uncertain import Membership, front_membership
-from optimize.programs.components import Component, chosen_spec, tabulate
+from optimize.programs.components import Component, tabulate
 from optimize.programs.front import ExactFront, exact_front
 from optimize.programs.milp import Choice, choose
 from optimize.programs.placement import Placement, place
@@ -45,6 +44,8 @@ from qmodels.systems.spec.fields import field_paths, find_field, get_field, repl
 _GONE = {
     "Progress": "Search(...).study, which optuna.visualization draws",
     "sum_front": "exact_front",
+    "front_membership": "decide, whose Decision has the open designs",
+    "chosen_spec": "replace_fields(space.base, {field: space.choices[field][row], ...})",
     **dict.fromkeys(("assign", "choose_congested", "Curve", "PiecewiseLinear"), "choose, or explore"),
 }
 
@@ -68,7 +69,6 @@ __all__ = [
     "Exploration",
     "FrontComparison",
     "Interrupted",
-    "Membership",
     "Placement",
     "Proof",
     "ProofStep",
@@ -79,7 +79,6 @@ __all__ = [
     "Step",
     "Tornado",
     "choose",
-    "chosen_spec",
     "compare_fronts",
     "decide",
     "epsilon_thin",
@@ -87,7 +86,6 @@ __all__ = [
     "explore",
     "field_paths",
     "find_field",
-    "front_membership",
     "get_field",
     "hypervolume",
     "knee_index",

@@ -12,11 +12,18 @@ import numpy.typing as npt
 from optimize import checks
 from optimize.decisions.correction import Correction, features_of
 from optimize.decisions.decision import LEVEL, TIED, BoolArray, Decision
-from optimize.decisions.uncertain import excluded
 from optimize.decisions.worth import Known, chances, next_rows
 from optimize.search.exploration import Exploration, conclude
 from optimize.search.feasibility import Goals
-from optimize.search.pareto import FloatArray, IntArray, ideal_distance, undominated
+from optimize.search.pareto import (
+    FloatArray,
+    IntArray,
+    as_costs,
+    distinct_front,
+    dominated_by,
+    ideal_distance,
+    undominated,
+)
 from optimize.spaces.evaluation import metric_columns
 from optimize.spaces.stability import LOAD, STABLE, saturated
 
@@ -155,6 +162,11 @@ class State:
         return likely
 
     def _membership(self) -> None:
+        """Find the rows that may be on the front.
+
+        Those that may satisfy the limits, and that no row that does for sure dominates even with its worst
+        values and their best ones.
+        """
         names, low, high = self.model.objectives, {}, {}
         for name, (least, _, most) in self._ends.items():
             low[name], high[name] = least, most
@@ -165,8 +177,11 @@ class State:
             if floor is not None:
                 possible, admitted = possible & (high[name] >= floor), admitted & (low[name] >= floor)
         ends = [np.stack([end[name] for name in names], axis=1) for end in (low, high)]
-        mask = self.model.maximized
-        self._able = ~excluded(*ends, maximize=mask, admitted=admitted, possible=possible)
+        costs = [as_costs(end, self.model.maximized) for end in ends]
+        best, worst = np.minimum(*costs), np.maximum(*costs)
+        self._able = possible & ~np.isposinf(best).any(axis=1)
+        sure = worst[admitted & ~np.isposinf(worst).any(axis=1)]
+        self._able[self._able] = ~dominated_by(best[self._able], distinct_front(sure))
         self.open = np.flatnonzero(self._able & ~self._is(self.results))
 
     def _is(self, rows: Collection[int]) -> BoolArray:

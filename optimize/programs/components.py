@@ -15,7 +15,6 @@ from optimize import checks
 from optimize.search.pareto import FloatArray, IntArray, nondominated
 from optimize.spaces.running import Plan, Runner
 from optimize.spaces.space import Space
-from qmodels.systems.spec.fields import replace_paths
 
 Table = Mapping[str, npt.ArrayLike]
 Bound = tuple[str, float, float]
@@ -84,22 +83,6 @@ def tabulate(
     numeric = {name: column for name, column in columns.items() if column.dtype.kind in "bf"}
     return Component(
         fields=names, table={name: column.reshape(part.shape) for name, column in numeric.items()}
-    )
-
-
-def chosen_spec(space: Space, chosen: Mapping[str, int]) -> Any:
-    """Return the spec of a choice, the row of every field as in `Choice.chosen`; others keep their values.
-
-    >>> from dataclasses import dataclass
-    >>> @dataclass(frozen=True)
-    ... class Chip:
-    ...     channels: int = 1
-    ...     width: int = 8
-    >>> chosen_spec(Space(Chip(), channels=[1, 2, 4], width=[8, 16]), {"channels": 2})
-    Chip(channels=4, width=8)
-    """
-    return replace_paths(
-        space.base, {space.paths[name]: space.choices[name][row] for name, row in chosen.items()}
     )
 
 

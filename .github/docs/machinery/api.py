@@ -41,10 +41,10 @@ SUBJECTS = {
         "Fronts": """
             compare_fronts FrontComparison epsilon_thin hypervolume knee_index nondominated
         """,
-        "Decisions by simulation": "decide Decision Interrupted front_membership Membership",
+        "Decisions by simulation": "decide Decision Interrupted",
         "Search of a black box": "Search Domain Between",
         "Integer programs": """
-            Component tabulate chosen_spec choose Choice exact_front ExactFront place Placement
+            Component tabulate choose Choice exact_front ExactFront place Placement
         """,
         "What matters, and how much is needed": """
             sensitivity Elasticity tornado Tornado sobol SobolIndices size Size
