@@ -99,6 +99,12 @@ class Profile:
         self._reach(np.inf)
         return np.array(self._rates)
 
+    def times_near(self, rate: float) -> dict[str, float]:
+        """Return the mean time of a job at each part at a rate, the last known one's beyond. [ns]."""
+        self._reach(rate)
+        rows = zip(self.parts, self._rows, strict=True)
+        return {part: float(np.interp(rate, self._rates, row)) for part, row in rows}
+
     @property
     def times(self) -> dict[str, FloatArray]:
         """Mean time of a job at each part at these rates. [ns]."""

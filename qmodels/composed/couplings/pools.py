@@ -103,8 +103,7 @@ class PoolSubnetwork:
     def times_of(self, hold: float) -> dict[str, float]:
         """Return at which parts a token that is held so long spends the time. [ns]."""
         profile = self.few or self.profile
-        rate = profile.rate_of(hold)
-        times = {part: float(np.interp(rate, profile.rates, row)) for part, row in profile.times.items()}
+        times = profile.times_near(profile.rate_of(hold))
         total = sum(times.values())
         return {part: time * hold / total for part, time in times.items()} if total > 0 else times
 
