@@ -15,18 +15,8 @@ from functools import cache
 from math import inf
 from typing import Any
 
-import numpy as np
-
-from optimize.search.pareto import FloatArray
-
 TOLERANCE = 1e-9
 """Feasibility and integrality tolerance asked of HiGHS, for models scaled to about 1."""
-
-DROPPED = 1e-9
-"""Coefficients of at most this size count as 0 to HiGHS."""
-
-SUMS = "optimize, dynamic programming"
-"""What solved it where no solver was asked."""
 
 RESOLUTION = 1e-6
 """Differences that programs tell apart, in the largest range of an objective within a component."""
@@ -91,15 +81,15 @@ class Model:
         """Require sum(coefficient * variable) == value."""
         self._problem += self._sum(terms) == float(value)
 
-    def solve(self, time_limit: float | None = None, gap: float = 0.0) -> Outcome:
-        """Run HiGHS to a relative gap, by default proven optimality, or until the time limit in seconds."""
+    def solve(self, time_limit: float | None = None) -> Outcome:
+        """Run HiGHS to proven optimality, or until the time limit in seconds."""
         if self._costs is not None:
             self._problem += self._sum(self._costs)
             self._costs = None
         solver = self._pulp.HiGHS(
             msg=False,
             timeLimit=time_limit,
-            gapRel=gap,
+            gapRel=0,
             gapAbs=0,
             output_flag=False,
             primal_feasibility_tolerance=TOLERANCE,
@@ -191,31 +181,3 @@ def gap_of(objective: float | None, bound: float | None) -> float | None:
     if objective is None or bound is None:
         return None
     return abs(objective - bound) / abs(objective) if objective else float(objective != bound)
-
-
-def grid_step(numbers: FloatArray, sizes: FloatArray) -> float | None:
-    """Return the step of the grid that numbers lie on, up to the rounding they have.
-
-    By Euclid's algorithm; as 1 is one of the numbers, the step is one over a whole number.
-
-    ``numbers``: from 0 to 1, 1 among them if any is above 0; ``sizes``: what each was rounded at: the size of
-    what it was computed from. Returns none if the step is finer than 1e-5.
-
-    >>> grid_step(np.array([0.0, 0.3, 1.0]), np.array([0.0, 0.3, 1.0]))
-    0.1
-    >>> grid_step(np.array([0.0, 1e-20, 1.0]), np.array([0.0, 1e-20, 1.0])) is None
-    True
-    """
-    step = 1.0
-    for level in np.unique(numbers).tolist():
-        a, b = step, level
-        while b > RESOLUTION:
-            a, b = b, a % b
-            b = 0.0 if a - b < RESOLUTION else b
-        step = a
-        if step < 10 * RESOLUTION:
-            return None
-    count = np.round(1 / step)
-    off_grid = np.abs(numbers - np.round(numbers * count) / count)
-    rounding = np.minimum(4 * float(np.finfo(float).eps) * (numbers + sizes), RESOLUTION / 10)
-    return float(1 / count) if (off_grid <= rounding).all() else None

@@ -11,20 +11,7 @@ import numpy as np
 
 from optimize import checks
 from optimize.programs.components import OVER_BUDGET, Groups, Program, budgets_of
-from optimize.programs.front import joined
-from optimize.programs.linear import (
-    RESOLUTION,
-    SUMS,
-    Model,
-    ProgramOutcome,
-    gap_of,
-    grid_step,
-    seconds_of,
-    solver_name,
-)
-
-FEW = 100_000
-"""Pairs of partial choices in a join up to which all are looked at, and no solver is asked."""
+from optimize.programs.linear import RESOLUTION, Model, ProgramOutcome, gap_of, seconds_of, solver_name
 
 TRIES = 50
 """Choices that exceed a budget by less than the solver's tolerance that are cut off one after another."""
@@ -44,8 +31,8 @@ class Choice(ProgramOutcome):
     objective, bound : float or None
         Sum of the objective over the chosen options, and the bound that no choice is better than.
     resolution : float
-        By how much a choice may be better that the solver does not tell apart: 0 where all values of the
-        objective are on a grid, else 1e-6 of its largest range within a group. [unit of the objective]
+        By how much a choice may be better that the solver does not tell apart: 0 of whole numbers, else 1e-6
+        of the objective's largest range within a group. [unit of the objective]
     totals : dict of str to float
         Correctly rounded sums over the chosen options: the objective and every metric with a budget.
     """
@@ -102,8 +89,7 @@ def choose(
 
     the multiple-choice knapsack problem where nothing is shared. Options that another one with the same
     shared fields beats or equals are left out first. HiGHS proves the choice to its gap, see ``resolution``;
-    budgets hold without rounding, as a choice that exceeds one by less than its tolerance is cut off. Where
-    few partial choices are not beaten, all are looked at instead, see `optimize.exact_front`.
+    budgets hold without rounding, as a choice that exceeds one by less than its tolerance is cut off.
 
     Examples
     --------
@@ -130,18 +116,9 @@ def choose(
     deadline = start + seconds_of(time_limit)
     objective, sign = (minimize, 1.0) if minimize is not None else (str(maximize), -1.0)
     program = Program(groups, [(objective, sign, inf), *budgets_of(subject_to)])
-    status, cells, bound, message, resolution, solver = "infeasible", None, -inf, program.message, 0.0, SUMS
+    status, cells, bound, message, resolution = "infeasible", None, -inf, program.message, 0.0
     if not message:
-        few, exact, _ = joined(program, most=FEW, thin=False)
-        if exact:
-            totals = program.totals(few)
-            within = np.flatnonzero((totals <= program.bounds).all(axis=1))
-            if within.size:
-                status, cells = "optimal", few[within[totals[within, 0].argmin()]].tolist()
-            message = "" if within.size else OVER_BUDGET
-        else:
-            status, cells, bound, message, resolution = _solved(program, deadline)
-            solver = solver_name()
+        status, cells, bound, message, resolution = _solved(program, deadline)
     sums = None if cells is None else program.totals(cells)[0].tolist()
     value = None if sums is None else sums[0]
     if status == "optimal" and value is not None:
@@ -160,7 +137,7 @@ def choose(
         },
         resolution=resolution,
         seconds=time.perf_counter() - start,
-        solver=solver,
+        solver=solver_name(),
         message=message,
     )
 
@@ -191,7 +168,6 @@ def _solved(program: Program, deadline: float) -> tuple[str, list[int] | None, f
             x: w / size for xs, v in zip(cells, above, strict=True) for x, w in zip(xs, v[:, i], strict=True)
         }
         model.at_most(weights, min(program.room[i] / size, float(len(cells))))
-    resolution = 0.0
     for _ in range(TRIES):
         left = None if deadline == inf else max(deadline - time.perf_counter(), 0.0)
         outcome = model.solve(left)
@@ -203,10 +179,7 @@ def _solved(program: Program, deadline: float) -> tuple[str, list[int] | None, f
         taken = [max(xs, key=outcome.values.__getitem__) for xs in cells]
         found = [int(program.cells[k][x - cells[k][0]]) for k, x in enumerate(taken)]
         if (program.totals(found)[0] <= program.bounds).all():
-            numbers = np.concatenate([values[:, 0] for values in above]) / scale
-            sizes = np.concatenate([np.abs(values[:, 0]) for values in kept]) / scale
-            if grid_step(numbers, sizes + np.abs(least[:, 0]).max() / scale) is None:
-                resolution = RESOLUTION * scale
-            return outcome.status, found, bound, "", resolution
+            whole = all((values[:, 0] % 1 == 0).all() for values in kept) and RESOLUTION * scale < 1
+            return outcome.status, found, bound, "", 0.0 if whole else RESOLUTION * float(largest[0])
         model.at_most(dict.fromkeys(taken, 1.0), len(taken) - 1.0)
     return "time limit", None, bound, f"{TRIES} choices within the solver's tolerance exceed a budget", inf

@@ -8,7 +8,7 @@ from math import fsum, inf
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optimize import Component, Space, choose, exact_front, explore, nondominated, replace_fields, tabulate
@@ -73,7 +73,10 @@ def instances(draw):
     return groups, draw(st.sampled_from(SENSES)), budgets
 
 
-def check_choice(groups, sense, budgets, resolution):
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(instances())
+def test_choices_equal_enumeration_to_their_resolution(instance):
+    groups, sense, budgets = instance
     choice = choose(groups, **{sense: "a"}, subject_to=budgets)
     sign = 1 if sense == "minimize" else -1
     costs = [sign * totals["a"] for _, totals in every_choice(groups) if within(totals, budgets)]
@@ -84,29 +87,13 @@ def check_choice(groups, sense, budgets, resolution):
     totals = next(totals for chosen, totals in every_choice(groups) if chosen == choice.chosen)
     assert within(totals, budgets) and all(choice.totals[m] == totals[m] for m in choice.totals)
     assert choice.objective == totals["a"] == choice.totals["a"]
-    assert choice.resolution <= resolution * max(map(abs, costs)) * 10
-    hair = 1e-12 * sum(
-        np.abs(g.table["a"] if isinstance(g, Component) else g["a"]).max() for g in groups.values()
-    )
+    columns = [np.asarray(g.table["a"] if isinstance(g, Component) else g["a"]) for g in groups.values()]
+    assert choice.resolution <= 1e-6 * max(map(np.ptp, columns))
+    small = max(map(np.ptp, columns)) < 1e6
+    assert not choice.resolution or not small or any((column % 1).any() for column in columns)
+    hair = 1e-12 * sum(np.abs(column).max() for column in columns)
     assert sign * choice.bound - hair <= min(costs) <= sign * choice.objective
     assert sign * choice.objective <= min(costs) + choice.resolution + hair
-
-
-@settings(max_examples=150, deadline=None, derandomize=True)
-@given(instances())
-def test_choices_equal_enumeration(instance):
-    check_choice(*instance, resolution=0)
-
-
-@settings(
-    max_examples=60, deadline=None, derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)  # fmt: skip
-@given(instances())
-def test_choices_of_the_solver_equal_enumeration_to_their_resolution(instance):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("optimize.programs.milp.FEW", 1)
-        check_choice(*instance, resolution=1e-6)
 
 
 @settings(max_examples=120, deadline=None, derandomize=True)
@@ -184,8 +171,7 @@ def test_a_time_limit_leaves_a_bound_and_a_gap():
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e12])
-def test_budgets_hold_to_the_last_bit_and_no_choice_in_them_is_lost(monkeypatch, scale):
-    monkeypatch.setattr("optimize.programs.milp.FEW", 1)
+def test_budgets_hold_to_the_last_bit_and_no_choice_in_them_is_lost(scale):
     # The second option of each group is a hair too expensive, far below the solver's tolerance.
     hair = scale * np.spacing(1.0)
     tables = {g: {"cost": [scale, scale + hair], "gain": [0.0, 1.0]} for g in "xyz"}
