@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from optimize import checks
 from optimize.programs.linear import ProgramOutcome, gap_of, seconds_of
 from optimize.search.pareto import FloatArray, IntArray
 
 BoolArray = npt.NDArray[np.bool_]
-METHODS = ("branch_and_bound", "greedy")
 STARTS = 4
 BLOCK = 65536
 """Partial placements extended at once: bounds the memory."""
@@ -33,17 +31,14 @@ class Placement(ProgramOutcome):
     status, gap, seconds, solver, message
         See `optimize.programs.linear.ProgramOutcome`.
     nodes : tuple of int
-        The node of every part; empty without a placement. Also the greedy method may find none.
+        The node of every part; empty without a placement.
     cost, bound : float or None
         Traffic times distance plus node costs, and the bound that no placement costs less than.
-    method : str
-        How it was found.
     """
 
     nodes: tuple[int, ...]
     cost: float | None
     bound: float | None
-    method: str
 
 
 def place(
@@ -51,7 +46,6 @@ def place(
     distances: npt.ArrayLike,
     *,
     node_costs: npt.ArrayLike | None = None,
-    method: str = "branch_and_bound",
     time_limit: float | None = None,
 ) -> Placement:
     r"""Place every part on a node of its own so that traffic times distance is least.
@@ -64,9 +58,6 @@ def place(
         Cost of a unit of traffic from node to node, >= 0: hops, cycles, energy.
     node_costs : array_like of shape (parts, nodes), optional
         Cost of a part at a node; infinite forbids it, so a part is pinned by one finite entry.
-    method : {"branch_and_bound", "greedy"}
-        All placements, cut off early by a bound; or construction with the best moves and exchanges, which
-        proves nothing.
     time_limit : float, optional
         Seconds.
 
@@ -82,6 +73,7 @@ def place(
 
     Notes
     -----
+    The search begins at constructed placements that no move or exchange improves.
     A partial placement is bounded by its own cost, the cheapest free node for every other part beside those
     placed, and the largest remaining flows times the smallest distances. Of placements that symmetries of
     the nodes or exchanges of equal parts turn into each other one is looked at. HiGHS takes longer for the
@@ -99,26 +91,21 @@ def place(
     ('optimal', 5.0, (1, 3, 2))
     """
     start = time.perf_counter()
-    checks.choice("method", method, METHODS)
     deadline = start + seconds_of(time_limit)
     problem = _Problem(flows, distances, node_costs)
-    best = problem.greedy(deadline)
-    status, bound = "feasible", -inf
-    if method != "greedy":
-        best, bound, finished = problem.proven(best, deadline)
-        status = "feasible" if not finished else "infeasible" if best is None else "optimal"
+    best, bound, finished = problem.proven(problem.greedy(deadline), deadline)
     cost = None if best is None else problem.cost(best)
-    if status == "feasible" and cost is None:
-        status = "time limit"
-    known = None if status == "infeasible" or bound == -inf else min(bound, inf if cost is None else cost)
+    if cost is None:
+        status, known = ("infeasible", None) if finished else ("time limit", bound)
+    else:
+        status, known = ("optimal", cost) if finished else ("feasible", min(bound, cost))
     return Placement(
         status=status,
         nodes=() if best is None else tuple(best.tolist()),
         cost=cost,
-        bound=cost if status == "optimal" else known,
-        gap=gap_of(cost, cost if status == "optimal" else known),
-        method=method,
-        solver=f"optimize, {method}",
+        bound=known,
+        gap=gap_of(cost, known),
+        solver="optimize, branch and bound",
         seconds=time.perf_counter() - start,
     )
 

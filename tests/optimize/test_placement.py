@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimize.programs.placement import METHODS, place
+from optimize.programs.placement import place
 
 
 def mesh(rows, columns):
@@ -50,20 +50,14 @@ def instances(draw):
     return flows, distances, extra
 
 
-@pytest.mark.parametrize("method", METHODS)
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(instance=instances())
-def test_methods_against_all_permutations(method, instance):
+def test_placements_against_all_permutations(instance):
     flows, distances, extra = instance
-    best = by_permutations(flows, distances, **extra)
-    placement = place(flows, distances, method=method, **extra)
-    if method == "greedy":
-        assert placement.status in ("feasible", "time limit") and placement.bound is None
-        assert placement.cost is None or placement.cost >= best
-    else:
-        assert placement.proven
-        assert placement.cost == (None if best is None else pytest.approx(best, abs=1e-12))
-        assert placement.status == ("infeasible" if best is None else "optimal")
+    best, placement = by_permutations(flows, distances, **extra), place(flows, distances, **extra)
+    assert placement.proven
+    assert placement.cost == (None if best is None else pytest.approx(best, abs=1e-12))
+    assert placement.status == ("infeasible" if best is None else "optimal")
     if placement.cost is not None:
         assert len(set(placement.nodes)) == len(flows)
         pinned = {"node_costs": np.full((len(flows), len(distances)), np.inf)}
@@ -87,19 +81,15 @@ def test_a_start_at_a_forbidden_node_is_left():
     # The last free node of the construction is forbidden to the last part, whatever the start.
     forbidden = np.zeros((4, 4))
     forbidden[3, 3] = np.inf
-    for method in METHODS:
-        placement = place(np.zeros((4, 4)), mesh(2, 2), node_costs=forbidden, method=method)
-        assert sorted(placement.nodes) == [0, 1, 2, 3] and placement.cost == 0
+    placement = place(np.zeros((4, 4)), mesh(2, 2), node_costs=forbidden)
+    assert sorted(placement.nodes) == [0, 1, 2, 3] and placement.cost == 0
 
 
 def test_eight_parts_on_sixteen_nodes_are_proven():
     flows = np.zeros((8, 8))
     flows[:4, 4:] = np.random.default_rng(3).integers(1, 10, (4, 4))  # initiators to memory channels
-    distances = mesh(4, 4)
-    proof = place(flows, distances, method="branch_and_bound")
+    proof = place(flows, mesh(4, 4))
     assert proof.status == "optimal" and proof.gap == 0
-    greedy = place(flows, distances, method="greedy")
-    assert proof.cost <= greedy.cost <= 1.1 * proof.cost
 
 
 def test_a_time_limit_leaves_a_placement_and_a_bound():
@@ -109,12 +99,11 @@ def test_a_time_limit_leaves_a_placement_and_a_bound():
     assert placement.status == "feasible" and not placement.proven
     assert 0 < placement.bound < placement.cost
     assert placement.gap == pytest.approx((placement.cost - placement.bound) / placement.cost)
-    assert placement.seconds < 20
 
 
-def test_what_solved_it_is_named():
+def test_one_part_with_traffic_to_itself():
     one = place([[3]], [[2.0]])
-    assert (one.nodes, one.cost, one.solver) == ((0,), 6.0, "optimize, branch_and_bound")
+    assert (one.nodes, one.cost) == ((0,), 6.0)
 
 
 LINE = [[0, 1], [1, 0]]
@@ -128,7 +117,6 @@ LINE = [[0, 1], [1, 0]]
         (lambda: place([[0, -1], [0, 0]], LINE), "flows must be finite and >= 0, got -1.0 to 0.0"),
         (lambda: place([[0]], [[np.inf]]), "distances must be finite and >= 0, got inf to inf"),
         (lambda: place(LINE, [[0]]), "there must be a node for every part, got 2 parts and 1 nodes"),
-        (lambda: place(LINE, LINE, method="magic"), "method must be one of branch_and_bound, greedy"),
         (
             lambda: place(LINE, LINE, node_costs=[[1, 2]]),
             r"node_costs must be numbers of shape \(2, 2\), not NaN or -inf, got shape \(1, 2\)",
