@@ -17,6 +17,7 @@ Look = Callable[[list[int]], tuple[FloatArray, FloatArray]]
 """Evaluates designs: their costs (all minimised) and how far they violate the constraints."""
 
 _Seen = tuple[FloatArray, float, bool]
+_Rank = tuple[float, int, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,24 +75,6 @@ def simplex_weights(objectives: int, divisions: int = 4) -> list[tuple[float, ..
     return [tuple(part / divisions for part in parts) for parts in grid if sum(parts) == divisions]
 
 
-class Scalarization:
-    """Ranks designs on one path by a weighted sum; see `search` for the rule."""
-
-    def __init__(self, weights: Sequence[float]) -> None:
-        self._weights = np.asarray(weights, dtype=float)
-        self._scale = np.zeros(len(self._weights))
-
-    def __call__(self, costs: FloatArray, violation: float) -> tuple[float, int, float]:
-        """Return a rank to compare with others of this path; smaller is better."""
-        finite = np.isfinite(costs)
-        fresh = finite & (self._scale == 0)
-        self._scale[fresh] = np.abs(costs[fresh])
-        counted = finite & (self._weights > 0) & (self._scale > 0)
-        total = float((self._weights[counted] * costs[counted] / self._scale[counted]).sum())
-        weighted = costs[self._weights > 0]
-        return violation, int(np.isposinf(weighted).sum()) - int(np.isneginf(weighted).sum()), total
-
-
 def search(
     space: Space,
     look: Look,
@@ -119,11 +102,9 @@ def search(
     objectives, each divided by its magnitude at the first design of the path where it is
     finite and not 0, maximised objectives counted negative.
 
-    ``space``: the designs; those that its constraints exclude are not looked at; ``look``: evaluates a list
-    of designs it has not seen before; ``weights``: the weightings; each gives one path. Paths advance
-    together, so that what they ask for is evaluated in batches, and share what was evaluated; ``order``:
-    fields in the order of scanning; ``exhaustive_scans``: coordinate search instead of greedy; ``starts``:
-    designs to start from besides the base design.
+    ``look`` evaluates a list of designs it has not seen before. Each of the ``weights`` gives one path from
+    the base design and from each of the ``starts``. Paths advance together, so that what they ask for is
+    evaluated in batches, and share what was evaluated. ``order``: fields in the order of scanning.
 
     Heuristic, without a bound: compare with the exhaustive front (`compare_fronts`). The order
     by impact and the early stop are those of [1]_, sec. 5.3, which leaves open what "better"
@@ -134,104 +115,102 @@ def search(
     .. [1] Ch. Ykman-Couvreur et al., "System-level performance optimization of the data queueing
        memory management in high-speed network processors", DAC 2002.
     """
-    start = _start(space)
-    if start is None:
-        return ()
-    begins = [start, *(space.digits(design) for design in starts)]
-    pairs = [(k, one, begin) for k, one in enumerate(weights) for begin in range(len(begins))]
-    walks = [_Walk(space, k, one, begin, order, exhaustive_scans) for k, one, begin in pairs]
-    running = [walk.run(begins[begin]) for walk, (_, _, begin) in zip(walks, pairs, strict=True)]
-    asked = {k: next(walk) for k, walk in enumerate(running)}
+    begins = [digits for digits in (_start(space), *map(space.digits, starts)) if digits is not None]
+    paths = [
+        _Path(space, number, tuple(map(float, one)), start)
+        for number, one in enumerate(weights)
+        for start in range(len(begins))
+    ]
+    walks = {path: path.walk(begins[path.start], order, exhaustive_scans) for path in paths}
+    asked = {path: next(walk) for path, walk in walks.items()}
     known: dict[int, tuple[FloatArray, float]] = {}
     while asked:
-        new = list(dict.fromkeys(design for design in asked.values() if design not in known))
-        costs, violations = look(new)
-        known.update((d, (c, float(v))) for d, c, v in zip(new, costs, violations, strict=True))
-        fresh = set(new)
-        for k, design in list(asked.items()):
+        fresh = dict.fromkeys(design for design in asked.values() if design not in known)
+        costs, violations = look(list(fresh))
+        known.update((d, (c, float(v))) for d, c, v in zip(fresh, costs, violations, strict=True))
+        for path, design in list(asked.items()):
             try:
                 while design in known:
-                    seen = (*known[design], design in fresh)
-                    fresh.discard(design)
-                    design = running[k].send(seen)
-                asked[k] = design
+                    new = fresh.pop(design, 0) is None
+                    design = walks[path].send((*known[design], new))
+                asked[path] = design
             except StopIteration:
-                del asked[k]
-    return tuple(itertools.chain.from_iterable(walk.steps for walk in walks))
+                del asked[path]
+    return tuple(itertools.chain.from_iterable(path.steps for path in paths))
 
 
-class _Walk:
-    """One path: a generator that asks for designs, is sent what they are worth, and notes its steps."""
+class _Path:
+    """One path: its walk asks for designs, is sent what they are worth, and notes its steps."""
 
-    def __init__(
-        self, space: Space, path: int, weights: Sequence[float], start: int, order: Sequence[str], full: bool
-    ) -> None:
-        self._space, self._order, self._full, self._start = space, order, full, start
-        self._path, self._weights = path, tuple(float(weight) for weight in weights)
-        self._rank = Scalarization(self._weights)
+    def __init__(self, space: Space, number: int, weights: tuple[float, ...], start: int) -> None:
+        self.space, self.number, self.weights, self.start = space, number, weights, start
         self.steps: list[Step] = []
+        self._scale = np.zeros(len(weights))
 
-    def run(self, start: Sequence[int]) -> Generator[int, _Seen, None]:
-        self._digits = list(start)
-        design = _allowed(self._space, start)
+    def walk(
+        self, digits: tuple[int, ...], order: Sequence[str], exhaustive: bool
+    ) -> Generator[int, _Seen, None]:
+        design = _allowed(self.space, digits)
         assert design is not None
         seen = yield design
-        self._best = self._rank(seen[0], seen[1])
         self._note(0, None, None, design, seen, better=True, kept=True)
+        best = self._rank(seen)
         for sweep in itertools.count(1):
-            before = list(self._digits)
-            for field in self._order:
-                yield from self._scan(sweep, field)
-            if not self._full or self._digits == before:
+            before = digits
+            for field in order:
+                digits, best = yield from self._scan(sweep, field, digits, best, exhaustive)
+            if not exhaustive or digits == before:
                 return
 
-    def _scan(self, sweep: int, field: str) -> Generator[int, _Seen, None]:
-        axis = list(self._space.choices).index(field)
-        best = self._best
-        choice = self._digits[axis]
-        leader = None
-        tried: list[tuple[int, int, _Seen, bool]] = []
-        for digit in range(self._space.shape[axis]):
-            design = _allowed(self._space, [*self._digits[:axis], digit, *self._digits[axis + 1 :]])
-            if design is None or self._space.digits(design)[axis] != digit:  # the field does not matter here
+    def _scan(
+        self, sweep: int, field: str, digits: tuple[int, ...], best: _Rank, exhaustive: bool
+    ) -> Generator[int, _Seen, tuple[tuple[int, ...], _Rank]]:
+        """Return the digits and their rank after one scan of a field."""
+        axis = list(self.space.choices).index(field)
+        choice, leader, tried = digits[axis], None, []
+        for digit, value in enumerate(self.space.choices[field]):
+            design = _allowed(self.space, (*digits[:axis], digit, *digits[axis + 1 :]))
+            if design is None or self.space.digits(design)[axis] != digit:  # the field does not matter here
                 continue
             seen = yield design
-            rank = self._rank(seen[0], seen[1])
+            rank = self._rank(seen)
             better = leader is None or rank < leader
-            tried.append((digit, design, seen, better))
+            tried.append((digit, value, design, seen, better))
             if rank < best:
                 best, choice = rank, digit
             if better:
                 leader = rank
-            elif not self._full and leader is not None and leader[:2] <= (0.0, 0):
+            elif not exhaustive and leader is not None and leader[:2] <= (0.0, 0):
                 break
-        self._best, self._digits[axis] = best, choice
-        for digit, design, seen, better in tried:
-            value = self._space.choices[field][digit]
+        for digit, value, design, seen, better in tried:
             self._note(sweep, field, value, design, seen, better=better, kept=digit == choice)
+        return (*digits[:axis], choice, *digits[axis + 1 :]), best
+
+    def _rank(self, seen: _Seen) -> _Rank:
+        """Return a rank to compare with others of this path, see `search`; smaller is better."""
+        costs, violation, _ = seen
+        finite, weights = np.isfinite(costs), np.array(self.weights)
+        fresh = finite & (self._scale == 0)
+        self._scale[fresh] = np.abs(costs[fresh])
+        counted = finite & (weights > 0) & (self._scale > 0)
+        total = float((weights[counted] * costs[counted] / self._scale[counted]).sum())
+        weighted = costs[weights > 0]
+        return violation, int(np.isposinf(weighted).sum()) - int(np.isneginf(weighted).sum()), total
 
     def _note(
         self, sweep: int, field: str | None, value: Any, design: int, seen: _Seen, *, better: bool, kept: bool
     ) -> None:
         self.steps.append(
             Step(
-                path=self._path,
-                weights=self._weights,
-                start=self._start,
-                sweep=sweep,
-                field=field,
-                value=value,
-                design=design,
-                costs=tuple(seen[0].tolist()),
-                better=better,
-                kept=kept,
+                path=self.number, weights=self.weights, start=self.start, sweep=sweep, field=field,
+                value=value, design=design, costs=tuple(seen[0].tolist()), better=better, kept=kept,
                 evaluated=seen[2],
             )
-        )
+        )  # fmt: skip
 
 
 def _allowed(space: Space, digits: Sequence[int]) -> int | None:
-    """Return the number of a design given as one choice number per field, if the constraints allow it."""
+    """Return the number of a design given by its choices, if the constraints allow it."""
     admitted = space.admitted(space.numbers([int(space.number_of(digits))]))
     return int(admitted[0]) if admitted.size else None
 
