@@ -144,7 +144,7 @@ def test_files_and_the_command_line_know_installed_parts(installed, tmp_path):
         # 10 ns of work, its wait, 30 ns of set-up or what is left of it, and the latency at 1.28 GB/s.
         wait, more = 0.02 * 100 / (2 * 0.8), (30 + 0.02 * 900 / 2) / (1 + 0.02 * 30)
         assert solved["analytic"]["metrics"]["latency"] == pytest.approx(10 + wait + more + 62.56)
-        described = qmodels("describe", "system")
+        described = qmodels("describe", "system", "setup_ns")
         assert "parts.*.setup_ns" in described and "Time to wake up" in described
         assert "measured-memory" in qmodels("schema", "system")
         vary = ("--vary", "engine.setup_ns=10,30", "--minimize", "latency", "--budget", "0", "--out", "study")

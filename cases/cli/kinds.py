@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Annotated
+from functools import partial
+from textwrap import wrap
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,7 +16,14 @@ from cases.cli.app import Json, app, kind_names
 from cases.cli.console import Forms, Output, put
 from cases.published import CASES
 
+if TYPE_CHECKING:
+    from qmodels.systems.spec.describe import FieldRow
+
 KindName = Annotated[str, typer.Argument(metavar="KIND", help="A kind; `qmodels describe` lists them.")]
+
+
+WIDTH = 100
+"""Columns of what is described."""
 
 
 @app.command()
@@ -21,64 +32,151 @@ def describe(
         str | None,
         typer.Argument(
             metavar="[KIND]",
-            help="Kind of system, or a published case; all are listed if left out.",
+            help="Kind of system, a memory preset, or a published case; all are listed if left out.",
             autocompletion=kind_names,
         ),
     ] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="A part or a field of it, to be explained.")
+    ] = None,
     as_json: Json = False,
 ) -> int:
-    """List the kinds of systems, or the fields of one: unit, default, what is allowed, meaning.
+    """List the kinds of systems, the parts and fields of one, or explain some: unit, default, rule, meaning.
 
-    Of a published case its systems are listed, each with the numbers of the paper.
+    qmodels describe packet-processor dram. Of a published case its systems are listed, with their numbers.
     """
+    from qmodels.systems.memory.dram_presets import PRESETS
+    from qmodels.systems.spec.describe import describe as describe_fields
+
+    output = Output(as_json)
+    if kind is None:
+        output.show(_kinds())
+        return 0
+    if name is not None and (kind in CASES or kind in PRESETS):
+        raise ValueError(f"describe takes a NAME behind a kind of system, got {kind} {name}")
+    if kind in CASES:
+        output.show(_published(kind))
+    elif kind in PRESETS:
+        found = asdict(PRESETS[kind])
+        output.show(Forms(lambda: "\n".join(_preset_lines(kind, found)), lambda: {kind: found}))
+    else:
+        rows = describe_fields(kind)
+        chosen = rows if name is None else _named(kind, name, rows)
+        said = partial(_overview, kind, rows) if name is None else partial(_explained, chosen)
+        fields = [asdict(row) for row in chosen]
+        output.show(Forms(lambda: "\n".join(said()), lambda: {"kind": kind, "fields": fields}))
+    return 0
+
+
+def _kinds() -> Forms:
     from cases.systems import system_files
     from cases.tables import text_table
-    from qmodels.systems.spec.describe import describe as describe_fields
+    from qmodels.systems.memory.dram_presets import PRESETS
     from qmodels.systems.spec.kind import kinds
 
-    if kind is None:
-        found = {name: (one.spec().__doc__ or "").strip().partition("\n")[0] for name, one in kinds().items()}
-        examples = ", ".join(system_files())
+    found = {name: (one.spec().__doc__ or "").strip().partition("\n")[0] for name, one in kinds().items()}
+    more = {
+        "Fields of one": ("qmodels describe KIND",),
+        "Memories (--set dram=NAME, qmodels describe NAME)": PRESETS,
+        "Systems of parts to begin with (qmodels init NAME, qmodels solve NAME)": system_files(),
+        "Published cases (qmodels describe CASE lists the systems of one, which are such names too)": CASES,
+    }
 
-        def listed() -> str:
-            table = text_table(["kind", "what it is"], list(found.items()))
-            how = "Systems of parts to begin with (qmodels init NAME, qmodels solve NAME)"
-            papers = (
-                "Published cases (qmodels describe CASE lists the systems of one, which are such names too)"
-            )
-            return f"{table}\n\n{how}: {examples}\n{papers}: {', '.join(CASES)}"
+    def listed() -> str:
+        table = text_table(["kind", "what it is"], list(found.items()))
+        lines = (line for what, names in more.items() for line in _listed(what, names))
+        return "\n".join([table, "", *lines])
 
-        Output(as_json).show(Forms(listed, lambda: found))
-        return 0
-    if kind in CASES:
-        from cases.published.own import designs_of
+    return Forms(listed, lambda: found)
 
-        numbers = [(f"{kind}/{one.name}", one.published) for one in designs_of(kind)]
 
-        def systems() -> str:
-            rows = [
-                [
-                    name,
-                    ", ".join(f"{metric} {value:.4g}" for metric, value in said.items() if value is not None),
-                ]
-                for name, said in numbers
-            ]
-            return text_table(["system", "published"], rows)
+def _published(case: str) -> Forms:
+    from cases.published.own import designs_of
+    from cases.tables import text_table
 
-        Output(as_json).show(Forms(systems, lambda: dict(numbers)))
-        return 0
-    rows = [asdict(row) for row in describe_fields(kind)]
+    numbers = [(f"{case}/{one.name}", one.published) for one in designs_of(case)]
 
-    def text() -> str:
-        lines = []
-        for row in rows:
-            facts = (row["type"], row["unit"] and f"[{row['unit']}]", row["of"] and f"of {row['of']}")
-            lines.append(f"{row['name']} = {row['default']}  ({', '.join(fact for fact in facts if fact)})")
-            lines += [f"    {words}" for words in (row["meaning"], row["allowed"]) if words]
-        return "\n".join(lines)
+    def systems() -> str:
+        rows = [
+            [name, ", ".join(f"{metric} {value:.4g}" for metric, value in said.items() if value is not None)]
+            for name, said in numbers
+        ]
+        return text_table(["system", "published"], rows)
 
-    Output(as_json).show(Forms(text, lambda: {"kind": kind, "fields": rows}))
-    return 0
+    return Forms(systems, lambda: dict(numbers))
+
+
+def _preset_lines(name: str, preset: Mapping[str, Any]) -> Iterator[str]:
+    yield from _listed(name, [preset["source"]])
+    for part, value in preset.items():
+        values = [f"{key} {one}" for key, one in value.items()] if isinstance(value, dict) else [str(value)]
+        yield from _listed(f"  {part}", values) if part != "source" else ()
+
+
+def _listed(what: str, names: Iterable[str]) -> list[str]:
+    """Return names behind their heading, in as many lines as they take."""
+    return wrap(f"{what}: {', '.join(names)}", WIDTH, subsequent_indent="    ", break_on_hyphens=False)
+
+
+def _named(kind: str, name: str, rows: Sequence[FieldRow]) -> list[FieldRow]:
+    """Return the fields that a name means: a part with all that is in it, a kind of part, or one field."""
+    from qmodels import checks
+
+    found = [row for row in rows if name == row.of or f".{name}." in f".{row.name}."]
+    if not found:
+        known = {end for row in rows for end in (row.of, *row.name.split("."))} - {"", "*"}
+        raise ValueError(f"{kind} has no part or field {name!r}{checks.nearest(name, known)}")
+    return found
+
+
+def _explained(rows: Sequence[FieldRow]) -> Iterator[str]:
+    for row in rows:
+        facts = (row.type, row.unit and f"[{row.unit}]", row.of and f"of {row.of}")
+        yield f"{row.name} = {row.default}  ({', '.join(fact for fact in facts if fact)})"
+        yield from (f"    {words}" for words in (row.meaning, row.allowed) if words)
+
+
+def _kinds_of_part(words: str) -> list[str]:
+    """Return the kinds that the words on a type name.
+
+    >>> _kinds_of_part("poisson, on-off or 13 others")
+    ['poisson', 'on-off']
+    """
+    named = words.partition(": ")[2] or words
+    return [one for one in re.split(r", | or ", named) if one and " " not in one]
+
+
+def _overview(kind: str, rows: Sequence[FieldRow]) -> Iterator[str]:
+    """Yield the parts of a kind, each with its fields; of one of several kinds those of its default.
+
+    Memory presets stand below the parts that take them.
+    """
+    from qmodels.systems.memory.dram_presets import PRESETS
+
+    default, of_type = ({row.name: getattr(row, one) for row in rows} for one in ("default", "type"))
+    inside: dict[str, list[FieldRow]] = {}
+    for row in rows:
+        inside.setdefault(row.name.rpartition(".")[0], []).append(row)
+    cells, shown = [], {""}
+    for part, fields in inside.items():
+        if part.replace(".*", "") not in shown:
+            continue
+        own = [row for row in fields if row.of in ("", default.get(part))]
+        shown |= {row.name.replace(".*", "") for row in own}
+        others = dict.fromkeys(_kinds_of_part(of_type.get(part, "")) if not own else ())
+        others |= dict.fromkeys(row.of for row in fields if row not in own)
+        said = [f"{row.name.rpartition('.')[2]}{f' [{row.unit}]' if row.unit else ''}" for row in own]
+        cells += [(part or kind, ", ".join(said))] if said else []
+        cells += (
+            [("  or" if own else part, f"{'' if own else 'one of '}{', '.join(others)}")] if others else []
+        )
+    if any(row.name.endswith("timing") for row in rows):
+        cells.append(("presets", ", ".join(PRESETS)))
+    first = 2 + max(len(part) for part, _ in cells)
+    for part, said in cells:
+        lines = wrap(said, WIDTH - first, break_on_hyphens=False)
+        yield from (f"{'' if k else part:{first}}{line}" for k, line in enumerate(lines))
+    yield f"Details of a part, a kind of part or a field: qmodels describe {kind} NAME; of all: --json"
 
 
 @app.command()

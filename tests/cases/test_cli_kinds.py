@@ -46,8 +46,26 @@ def test_every_kind_is_described_and_what_init_writes_is_solved(run, file, kind)
     assert next(iter(expected)).replace("_", " ") in run("solve", path)[1].replace("_", " ")
     listed, described = run("describe")[1], run("describe", kind)[1]
     fields = json.loads(run("describe", kind, "--json")[1])["fields"]
-    assert kind in listed and all(field["name"] in described for field in fields)
+    assert kind in listed and max(listed.count("\n"), described.count("\n")) <= 60
+    assert max(map(len, described.splitlines())) <= 110
+    outer = [field["name"] for field in fields if "." not in field["name"]]
+    assert outer and all(name in described for name in outer)
+    for name in outer[:3]:
+        assert f"{name} = " in run("describe", kind, name)[1]
     assert json.loads(run("schema", kind)[1])["title"] == kind
+
+
+def test_presets_and_kinds_of_parts_are_described_by_name(run):
+    for listed in (run("describe")[1], run("describe", "dram")[1], run("describe", "packet-processor")[1]):
+        assert all(name in listed for name in ("DDR4-3200", "HBM3"))
+    assert "t_rcd 46" in run("describe", "DDR5-6400")[1]
+    assert "parts.*.count = required" in run("describe", "system", "tokens")[1]
+    for words, said in (
+        (["packet-processor", "chanels"], "has no part or field 'chanels'; did you mean 'channels'?"),
+        (["stnoc", "channels"], "describe takes a NAME behind a kind of system, got stnoc channels"),
+    ):
+        code, _, err = run("describe", *words)
+        assert code == 2 and said in err
 
 
 def test_a_network_on_chip_is_compared_and_swept(run, file):
