@@ -43,12 +43,14 @@ def solve(
     Of several swept fields all combinations are solved. Every answer states its error.
     """
     from cases.cli.answers import Solved, Swept
+    from cases.cli.inputs import read_specs
     from cases.study.packet_processor import along_axes
     from qmodels import solve as solve_spec
     from qmodels.systems.spec.fields import array_fields
 
     output = Output(as_json, as_csv, plot)
-    design = along_axes(_single(spec, settings, trace, interface, columns))
+    read = read_specs(spec, trace, settings or (), interface, columns)[0]
+    design = along_axes(next(iter(read.values())))
     swept = array_fields(design)
     if plot is not None and len(swept) > 1:
         raise ValueError(f"--plot needs one design or one swept field, got {', '.join(swept)}")
@@ -78,15 +80,15 @@ def simulator_command(show: Callable[[Any, Any, Output], None]) -> Callable[...,
         import os
         from concurrent.futures import ThreadPoolExecutor
 
-        from cases.cli.inputs import named_value
+        from cases.cli.inputs import named_values, one_spec
         from qmodels import checks
         from validate import simulate
         from validate.simulators import own_options
 
         output = Output(as_json, as_csv, plot)
-        design = _single(spec, settings, trace, interface, columns)
-        given: dict[str, Any] = {} if packets is None else {"packets": packets}
-        given |= dict(named_value(option, "--option") for option in options or ())
+        design = one_spec(spec, settings or (), trace, interface, columns)
+        own = [f"packets={packets}"] if packets is not None else []
+        given = named_values([*own, *(options or ())], option="--option")
         try:
             own_options(design, given)
         except TypeError as error:
@@ -135,11 +137,12 @@ def size(
     as_json: Json = False,
 ) -> int:
     """Find the smallest or largest value of a field with which conditions are met, and why not another."""
+    from cases.cli.inputs import one_spec
     from cases.cli.sizing import sized
 
     if len(words) > 2:
         raise ValueError(f"size takes [SPEC.toml] FIELD, got {' '.join(words)!r}")
-    design = _single(Path(words[0]) if len(words) == 2 else None, settings)
+    design = one_spec(Path(words[0]) if len(words) == 2 else None, settings or ())
     found = sized(design, words[-1], until or (), within=within, which="largest" if largest else "smallest")
     Output(as_json).show(found)
     return 0
@@ -162,10 +165,3 @@ def show_comparison(design: Any, simulated: Any, output: Output, head: Mapping[s
         return parts_figure(shares, "Where the time goes", what=what, unit=unit)
 
     output.show(compared, figure)
-
-
-def _single(spec: Path | None, settings: list[str] | None, trace: Path | None = None, *reading: Any) -> Any:
-    """Return the main spec of a command."""
-    from cases.cli.inputs import read_specs
-
-    return next(iter(read_specs(spec, trace, settings or (), *reading)[0].values()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -228,7 +228,12 @@ def _trace(result: Any) -> list[str]:
     if not isinstance(spec, PacketProcessor):
         return []
     note = trace_note(spec.workload, **trace_limits(spec, _capacity(result)))
-    return [] if note is None else [note.text()]
+    if note is None:
+        return []
+    played = ["each replication plays whole rotations of it, however few --packets"] * hasattr(
+        result, "effort"
+    )
+    return [replace(note, lines=[*note.lines, *played]).text()]
 
 
 def _trace_data(result: Any) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def conclusions(
     The models' margins and flips are computed now; simulations beside them are kept, and left out where they
     are of other systems. With --set the systems of one paper are others than it has: its models alone answer.
     """
-    from cases.cli.inputs import named_value
+    from cases.cli.inputs import named_values
     from cases.published.conclusions import changed, conclusions_of, found_of
     from cases.published.plots import conclusions_figure
     from cases.published.words import data, text
@@ -45,7 +45,7 @@ def conclusions(
     if settings:
         if case is None:
             raise ValueError(f"--set needs one CASE: {', '.join(CASES)}")
-        found, left = changed(case, dict(named_value(setting) for setting in settings))
+        found, left = changed(case, named_values(settings))
         findings = {case: found}
         note = f"With {', '.join(settings)}: the paper's numbers do not apply, nothing is simulated.\n\n"
     else:

@@ -107,7 +107,7 @@ def _both(
     files: list[Path], sides: list[list[str]], traces: list[Path], settings: list[str], *reading: Any
 ) -> tuple[list[str], list[Any]]:
     """Return the names of A and B, and their specs."""
-    from cases.cli.inputs import read_specs
+    from cases.cli.inputs import one_spec
 
     if len(files) > 2 or len(traces) > 2:
         raise ValueError(f"diff must be given two files and two traces at most, got {len(files + traces)}")
@@ -115,8 +115,7 @@ def _both(
     for k, words in enumerate(sides):
         own = [one for text in words for one in _settings(text)]
         file, trace = (some[k] if len(some) > k else some[0] if some else None for some in (files, traces))
-        found, _ = read_specs(file, None if trace is None else [trace], [*settings, *own], *reading)
-        specs.append(next(iter(found.values())))
+        specs.append(one_spec(file, [*settings, *own], trace, *reading))
         names.append(", ".join(map(str, filter(None, [file, trace, " ".join(own)]))) or "as it is")
     return names, specs
 

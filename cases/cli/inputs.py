@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,10 @@ from cases.study.goals import read_choices, technology
 from cases.study.packet_processor import DATA, WORKLOADS, default_choices
 from cases.systems import found
 from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.spec.fields import find_field
+from qmodels.systems.spec.conditions import in_field_unit
+from qmodels.systems.spec.fields import array_fields, find_field
 from qmodels.systems.spec.text.toml import read_value, spec_from_toml
+from qmodels.systems.traffic.arrivals import Recorded
 from qmodels.systems.traffic.readers.files import takes_option
 
 
@@ -51,7 +53,7 @@ def read_specs(
     """
     file = spec and source_of(spec)
     files = [traces] if isinstance(traces, Path) else list(traces or ())
-    values = dict(named_value(setting) for setting in settings)
+    given = list(settings)
     if files:
         source = file or DATA / f"{WORKLOADS[0]}.toml"
         plain = spec_from_toml(source)
@@ -62,18 +64,47 @@ def read_specs(
             reading = {"file": str(file.absolute()), **reading_of(file, interface, columns, files)}
             # The default sizes give way to the trace's own.
             recorded = {"workload.arrivals": {"kind": "recorded", "trace": reading}, "workload.sizes": "imix"}
-            specs[name] = spec_from_toml(source, recorded | _on(source, values))
+            specs[name] = _spec(source, given, recorded)
     else:
         if interface or columns:
             raise ValueError("--interface and --columns need a --trace")
         bundled = {name: DATA / f"{name}.toml" for name in WORKLOADS}
         sources = {_name(spec): file} if spec and file else bundled
-        specs = {name: spec_from_toml(source, _on(source, values)) for name, source in sources.items()}
+        specs = {name: _spec(source, given) for name, source in sources.items()}
     main = next(iter(specs.values()))
     if not isinstance(main, PacketProcessor):
         return specs, []
-    paths = {find_field(main, name) for name in values}
+    paths = {find_field(main, name) for name in named_values(given)}
     return specs, [name for name in default_choices(main) if find_field(main, name) in paths]
+
+
+def one_spec(
+    spec: Path | None, settings: Iterable[str], trace: Path | None = None, *reading: str | None
+) -> Any:
+    """Return the main spec of a command that answers for a single system."""
+    found = next(iter(read_specs(spec, trace, settings, *reading)[0].values()))
+    for path, value in array_fields(found).items():
+        raise ValueError(f"{path} must be one number here, got {value.tolist()}; `solve` takes a sweep")
+    return found
+
+
+def _spec(source: Path | str, settings: list[str], recorded: Mapping[str, Any] | None = None) -> Any:
+    """Return the spec of a file with fields set; a field that a trace overrides is refused."""
+    try:
+        plain = spec_from_toml(source) if settings else None
+    except ValueError:  # the settings may mend it
+        plain = None
+    values = named_values(settings, plain)
+    spec = spec_from_toml(source, {**(recorded or {}), **technology(plain, values)})
+    if not isinstance(spec, PacketProcessor):
+        return spec
+    brought = ("workload.sizes",) if isinstance(spec.workload.arrivals, Recorded) else ()
+    brought += ("workload.arrivals",) if recorded else ()
+    for name in values:
+        if find_field(spec, name) in brought:
+            leave = "leave out --trace" if recorded else "set workload.arrivals too, such as poisson"
+            raise ValueError(f"{find_field(spec, name)} cannot be set: it is the trace's own; {leave}")
+    return spec
 
 
 def source_of(spec: Path) -> Path | str:
@@ -109,6 +140,32 @@ def named_value(setting: str, option: str = "--set") -> tuple[str, Any]:
     return name.strip(), read_value(text.strip())
 
 
+def named_values(settings: Iterable[str], spec: Any = None, option: str = "--set") -> dict[str, Any]:
+    """Return values by name, each field once; of the fields of a spec quantities in the fields' units.
+
+    Examples
+    --------
+    >>> named_values(["offered_gbps=2 GB/s", "channels=8"], PacketProcessor())
+    {'offered_gbps': 16.0, 'channels': 8}
+    """
+    found: dict[str, Any] = {}
+    paths: list[str] = []
+    for setting in settings:
+        name, value = named_value(setting, option)
+        paths.append(_path(spec, name))
+        if paths.count(paths[-1]) > 1:
+            raise ValueError(f"{option} must name a field once, got {name!r} twice")
+        found[name] = in_field_unit(spec, paths[-1], value)
+    return found
+
+
+def _path(spec: Any, name: str) -> str:
+    try:
+        return name if spec is None else find_field(spec, name)
+    except ValueError:  # of a part that another setting brings, or no field at all
+        return name
+
+
 def choices_of(setting: str) -> tuple[str, list[Any]]:
     """Return field and choices of ``field=a,b,c``, or of a field and a TOML list.
 
@@ -123,20 +180,18 @@ def choices_of(setting: str) -> tuple[str, list[Any]]:
     return name, [read_value(part.strip()) for part in setting.partition("=")[2].split(",")]
 
 
-def _on(source: Path | str, values: dict[str, Any]) -> dict[str, Any]:
-    """Return settings for a file; another memory technology keeps the file's number of channels."""
-    return technology(spec_from_toml(source), values) if "dram" in values else values
-
-
-def varied(spec: Any, vary: Iterable[str]) -> dict[str, list[Any]]:
-    """Return the fields to vary with their choices, by name; each once."""
+def varied(spec: Any, vary: Iterable[str], settings: Iterable[str] = ()) -> dict[str, list[Any]]:
+    """Return the fields to vary with their choices, by name; each once, and none that is set."""
     found: dict[str, list[Any]] = {}
-    paths: list[str] = []
+    paths = list[str]()
+    fixed = {_path(spec, name) for name in named_values(settings)}
     for name, values in map(choices_of, vary):
         paths.append(find_field(spec, name))
         if paths.count(paths[-1]) > 1:
             raise ValueError(f"--vary must name a field once, got {name!r} twice")
-        found[name] = values
+        if paths[-1] in fixed:
+            raise ValueError(f"{name} must be set or varied, got both --set and --vary")
+        found[name] = [in_field_unit(spec, paths[-1], value) for value in values]
     return read_choices(spec, found)
 
 

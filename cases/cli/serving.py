@@ -28,12 +28,11 @@ def serve(
     import sys
     import webbrowser
 
-    from cases.cli.inputs import read_specs
+    from cases.cli.inputs import one_spec
     from cases.what_if.server import Server
     from cases.what_if.session import Session
 
-    designs = read_specs(spec, trace, settings or (), interface, columns)[0]
-    session = Session(next(iter(designs.values())))
+    session = Session(one_spec(spec, settings or (), trace, interface, columns))
     try:
         with interruptible(), Server(session, port) as server:
             put(f"{server.url}\nOnly for this machine; Ctrl-C ends it.\n")

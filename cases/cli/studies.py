@@ -115,23 +115,32 @@ def explore(
     with --vary these fields alone vary, of a system of any kind.
     """
     from cases.cli.inputs import read_specs, varied
-    from cases.study.files import front_columns, save_study, summary, whole_text
+    from cases.study.files import fronts_text, save_study, summary, whole_text
     from cases.study.plots import front_figure
     from cases.study.screen import study_text
     from cases.study.simulating import Runs
     from cases.study.study import explore_case
-    from cases.tables import csv_text
     from optimize.search.clock import span
 
     output = Output(as_json, as_csv, plot)
+    if full and (as_json or as_csv):
+        raise ValueError("--full is of the text: leave it out with --json and --csv, which have all of it")
     _require_study_directory(out)
     specs, given = read_specs(spec, trace, settings or (), interface, columns)
     seconds = budget_of(budget)
+    asked = {
+        "--seed": seed != 0,
+        "--packets": packets,
+        "--replications": replications != 4,
+        "--workers": workers,
+    }
+    for name in (name for name, given_here in asked.items() if given_here and not seconds):
+        raise ValueError(f"{name} is of the simulations, and --budget 0 allows none: leave one out")
     with progress_bars() as bars, interruptible():
         study = explore_case(
             specs,
             given=given,
-            choices=varied(next(iter(specs.values())), vary or ()),
+            choices=varied(next(iter(specs.values())), vary or (), settings or ()),
             goals={"minimize": minimize or (), "maximize": maximize or (), "subject_to": targets},
             budget_seconds=seconds,
             enough=ENOUGH if budget is None else None,
@@ -146,7 +155,7 @@ def explore(
         if full
         else (lambda: study_text(study, str(out)))
     )
-    forms = Forms(text, lambda: summary(study), lambda: csv_text(front_columns(study.parts[0])))
+    forms = Forms(text, lambda: summary(study), lambda: fronts_text(study))
     output.show(forms, lambda: front_figure(study))
     return 130 if study.interrupted else 0
 
@@ -221,12 +230,12 @@ def reproduce(
 
     output = Output(as_json, as_csv)
     if settings or spec is not None or ("/" in case and not case.endswith(".toml")):
-        from cases.cli.inputs import named_value
+        from cases.cli.inputs import named_values
         from cases.published.changing import changed
 
         if trace is not None or out is not None:
             raise ValueError("--trace and --out are of a whole case: no --set, no SYSTEM and no SPEC.toml")
-        values = dict(named_value(setting) for setting in settings or ())
+        values = named_values(settings or ())
         output.show(changed(case, values, other=spec, simulated=simulate_anew))
         return 0
     chosen = paper_of(case)

@@ -39,6 +39,8 @@ def trace(
     traces = [file for file in files if file.suffix != ".toml"]
     if len(specs) > 1 or not traces:
         raise ValueError(f"trace must be given traces and at most one SPEC.toml, got {len(specs)} specs")
+    if len({file.absolute() for file in traces}) < len(traces):
+        raise ValueError(f"trace must be given each file once, got {', '.join(map(str, traces))}")
     if plot is not None and len(traces) > 1:
         raise ValueError(f"--plot needs one trace, got {len(traces)}")
     reading = interface, columns

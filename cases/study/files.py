@@ -103,6 +103,16 @@ def front_columns(part: Part) -> dict[str, Any]:
     return {name: column[decision.front] for name, column in _words(decision.table).items()}
 
 
+def fronts_text(study: Study) -> str:
+    """Return the front of each workload as CSV; of several the first column says which."""
+    fronts = [(part.name, front_columns(part)) for part in study.parts]
+    if len(fronts) == 1:
+        return csv_text(fronts[0][1])
+    rows = ({"workload": name, **dict(zip(front, row, strict=True))} for name, front in fronts
+            for row in zip(*front.values(), strict=True))  # fmt: skip
+    return csv_text(columns_of(rows))
+
+
 def simulated_rows(study: Study) -> Iterator[dict[str, Any]]:
     """Yield one row per workload, simulated design and metric: analytic beside simulated."""
     for part in study.parts:

@@ -15,7 +15,15 @@ from optimize.spaces.space import Space
 from qmodels.systems.memory.dram_presets import PRESETS
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.conditions import conditions, metric_named, require_metrics
-from qmodels.systems.spec.fields import find_field, find_fields, get_field, is_branch, is_spec, replace_paths
+from qmodels.systems.spec.fields import (
+    array_fields,
+    find_field,
+    find_fields,
+    get_field,
+    is_branch,
+    is_spec,
+    replace_paths,
+)
 from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 from qmodels.systems.spec.text.writing import document
 
@@ -85,6 +93,8 @@ def space_of(
         raise ValueError("--vary must name a field and its choices, such as --vary link_width=8,16, got none")
     if not found:
         return default_space(spec, given)
+    for path in array_fields(spec):
+        raise ValueError(f"{path} must be one number beside --vary, or one of the fields that vary")
     if not isinstance(spec, PacketProcessor):
         return Space(spec, choices)
     wanted: dict[str, Iterable[Any]] = {}

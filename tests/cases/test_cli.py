@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 
 import numpy as np
 import pytest
@@ -285,7 +286,7 @@ def test_simulated_trace(run, trace):
             "--plot needs one design or one swept field, got dram.channels, dram.banks",
         ),
         (["simulate", "--packets", "10"], "packets must be a whole number >= 1000, got 10"),
-        (["simulate", "--set", "channels=[1, 2]"], "dram.channels must be one number to be simulated"),
+        (["simulate", "--set", "channels=[1, 2]"], "dram.channels must be one number here, got [1, 2]"),
         (["simulate", "--replications", "1"], "replications must be a whole number >= 2, got 1"),
         (["simulate", "--packets", "many"], "Invalid value for '--packets'"),
         (["explore", "--workers", "0"], "workers must be a whole number >= 1, got 0"),
@@ -383,6 +384,70 @@ def single_options():
 def test_an_option_that_takes_one_value_is_not_given_twice_in_silence(run, command, option):
     code, out, err = run(command, option, "1", f"{option}=2")
     assert (code, out) == (2, "") and f"{option} must be given once to {command}, got it 2 times" in err
+
+
+SILENT = {
+    "solve --trace A --set sizes=imix": "workload.sizes cannot be set: it is the trace's own; leave out",
+    "solve --trace A --set arrivals=poisson": "workload.arrivals cannot be set: it is the trace's own",
+    "explore --trace A --trace B --set workload.sizes=imix": "workload.sizes cannot be set",
+    "solve --set sizes=imix": "it is the trace's own; set workload.arrivals too, such as poisson",
+    "solve --interface 1": "--interface and --columns need a --trace",
+    "solve --trace A --interface 1": "interface must be left out but for pcapng and erf files",
+    "solve --set channels=2 --set channels=4": "--set must name a field once, got 'channels' twice",
+    "solve --set channels=2 --set dram.channels=4": "--set must name a field once, got 'dram.channels' twice",
+    "solve --set offered_gbps=3us": "workload.offered_gbps is in Gb/s and takes kb/s, Mb/s, Gb/s, Tb/s, kB/s",
+    "simulate --packets 1000 --option packets=2000": "--option must name a field once, got 'packets' twice",
+    "compare --option saturation=1 --option saturation=2": "--option must name a field once",
+    "compare --option seed=1": "simulate has no option 'seed' for a PacketProcessor",
+    "explore --budget 0 --seed 1": "--seed is of the simulations, and --budget 0 allows none",
+    "explore --budget 0s --packets 5000": "--packets is of the simulations, and --budget 0 allows none",
+    "explore --budget 0 --replications 8": "--replications is of the simulations",
+    "explore --budget 0 --workers 2": "--workers is of the simulations",
+    "explore --full --json": "--full is of the text: leave it out with --json and --csv",
+    "explore --set channels=2 --vary channels=2,4": "channels must be set or varied, got both",
+    "explore --set link_width=[8,16] --vary channels=2,4": "noc.link_width must be one number beside --vary",
+    "explore --minimize cost --minimize area": "minimize must name a metric once, got 'cost' twice",
+    "size channels --until p99<2us --set load_factor=[1,2]": "workload.load_factor must be one number here",
+    "size channels --until p99<2us --trace A": "No such option: --trace",
+    "serve --no-browser --set load_factor=[1,2]": "workload.load_factor must be one number here",
+    "diff --b load_factor=[1,2]": "workload.load_factor must be one number here, got [1, 2]; `solve` takes",
+    "diff --a channels=4,channels=2": "dram.channels must be a number or a list of numbers",
+    "diff --a 'channels=4 channels=2'": "--set must name a field once, got 'channels' twice",
+    "diff --set channels=2 --a channels=4": "--set must name a field once, got 'channels' twice",
+    "trace A A": "trace must be given each file once, got A, A",
+    "reproduce stnoc --trace A": "trace must be left out, as this case has no packets",
+    "reproduce llc3d/slices --set slices=2 --set slices=4": "--set must name a field once",
+    "conclusions llc3d --set slices=2 --set slices=4": "--set must name a field once",
+    "conclusions --set slices=2": "--set needs one CASE",
+    "show . --design 1 --budget 0": "No such option: --budget",
+}
+"""Options that would have no effect, and the word on each."""
+
+
+@pytest.mark.parametrize("words", SILENT)
+def test_nothing_is_ignored_in_silence(run, trace, tmp_path, words):
+    for name in "AB":
+        (tmp_path / name).write_bytes(trace.read_bytes())
+    before = set(tmp_path.iterdir())
+    code, out, err = run(*shlex.split(words))
+    assert (code, out, err.count("\n")) == (2, "", 1) and SILENT[words] in err
+    assert set(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("offered_gbps=2GB/s", "offered_gbps=16"),
+        ("hold_ns=1us", "hold_ns=1000"),
+        ("load_factor=50%", "load_factor=0.5"),
+    ],
+)
+def test_a_quantity_is_set_in_the_unit_of_its_field(run, said, meant):
+    assert run("solve", "--csv", "--set", said) == run("solve", "--csv", "--set", meant)
+
+
+def test_a_replication_of_a_trace_says_that_it_plays_all_of_it(run, trace):
+    assert "each replication plays whole rotations of it" in run("simulate", "--trace", trace, *BRIEF)[1]
 
 
 def test_two_traces_of_one_design_are_refused_with_who_takes_them(run, tmp_path):

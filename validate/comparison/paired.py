@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -166,12 +167,14 @@ def compare_pair(
     if kinds[0] != kinds[1]:
         raise ValueError(f"compared systems must be of one kind, got a {kinds[0]} and a {kinds[1]}")
     checks.count("pairs", pairs, minimum=2)
-    runs = [simulate([first, second], replications=OF_A_PAIR, seed=seed + k, **options) for k in range(pairs)]
+    run = partial(simulate, [first, second], replications=OF_A_PAIR, **options)
+    runs = [run(seed=seed)]
     common = [name for name in runs[0][0].metrics if name in runs[0][1].metrics]
     wanted = common if metrics is None else [full_name(name, common) for name in metrics]
     for name in wanted:
         if name not in common:
             raise ValueError(f"metrics must be of both systems, got {name!r}{checks.nearest(name, common)}")
+    runs += [run(seed=seed + k) for k in range(1, pairs)]
     both = [[one[side] for one in runs] for side in (0, 1)]
     return PairComparison(
         specs=(first, second),

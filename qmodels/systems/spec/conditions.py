@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from qmodels import checks
-from qmodels.systems.spec.fields import field_paths, find_field
+from qmodels.systems.spec.describe import documentation
+from qmodels.systems.spec.fields import field_paths, find_field, get_field
 from qmodels.systems.spec.kind import metric_of
 from qmodels.systems.spec.metrics import full_name
 
@@ -167,6 +168,30 @@ def _like(unit: str) -> dict[str, int]:
     if unit in _RATES:
         return _RATES
     return next((family for family in FAMILIES if unit in family), {})
+
+
+def in_field_unit(spec: Any, path: str, value: Any) -> Any:
+    """Return a value for a field of a spec: a quantity, ``100Gb/s``, as a number in the field's unit.
+
+    Examples
+    --------
+    >>> from qmodels.systems.packets.packet_processor import PacketProcessor
+    >>> in_field_unit(PacketProcessor(), "workload.offered_gbps", "100 Gb/s")
+    100.0
+    """
+    given = _QUANTITY.fullmatch(value) if isinstance(value, str) and spec is not None else None
+    if given is None or not re.match(r"[a-zA-Zµ%]", given[2]):
+        return value
+    *inside, name = path.split(".")
+    owner = get_field(spec, ".".join(inside)) if inside else spec
+    try:
+        own = getattr(owner, name)
+    except AttributeError:
+        return value
+    if isinstance(own, (bool, str)) or not isinstance(own, (int, float)):
+        return value
+    number = _in_unit(path, documentation(type(owner)).get(name, ("", ""))[1] or "1", value, value)
+    return int(number) if isinstance(own, int) and number.is_integer() else number
 
 
 def quantity(spec: Any, metric: str, value: float) -> str:
