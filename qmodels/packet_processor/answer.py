@@ -113,7 +113,7 @@ def _plain(value: Any) -> Any:
 
 def _metrics(c: Columns, point: OperatingPoint, parts: Latency, stable: Any) -> dict[str, Any]:
     """Return every metric, or a function that does: for what takes more than the rest together."""
-    spec, share, events = c.spec, c.size_share, _events(c, point)
+    spec, share, events = c.spec, c.size_share, _events(c, point, parts.accesses)
     total = _where(stable, parts.total @ share)
     with np.errstate(invalid="ignore"):  # of an overloaded design both times are infinite
         time = np.where(stable, total - parts.lookup + c.hold, 0.0)
@@ -145,7 +145,7 @@ def _metrics(c: Columns, point: OperatingPoint, parts: Latency, stable: Any) -> 
         "write_conflict_probability": point.conflicts[0],
         "read_conflict_probability": point.conflicts[1],
         "row_hit_ratio": 1.0 - events["activations"] / events["bursts"],
-        "pointer_accesses_per_allocation": point.accesses,
+        "pointer_accesses_per_allocation": parts.accesses,
         "max_pointer_accesses_per_allocation": np.where(
             c.small_part < 1.0, allocation_accesses(c.trials - 1.0), 1.0
         ),
@@ -190,7 +190,7 @@ def _latency_parts(c: Columns, parts: Latency) -> dict[str, FloatArray]:
     }
 
 
-def _events(c: Columns, point: OperatingPoint) -> dict[str, FloatArray]:
+def _events(c: Columns, point: OperatingPoint, accesses: FloatArray) -> dict[str, FloatArray]:
     """Return the events of one carried packet that cost energy."""
     mean = c.mean_segments
     reads = mean + c.miss_rate
@@ -205,7 +205,7 @@ def _events(c: Columns, point: OperatingPoint) -> dict[str, FloatArray]:
         "pointer_accesses": c.enqueue_packet_accesses
         + c.dequeue_packet_accesses
         + returns(c) @ c.size_share
-        + mean * (point.accesses + c.enqueue_accesses + c.dequeue_accesses),
+        + mean * (accesses + c.enqueue_accesses + c.dequeue_accesses),
         "lookups": c.lookups,
     }
 

@@ -16,7 +16,7 @@ from qmodels.packet_processor.controllers.columns import Controlled
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.following.waits import followed
 from qmodels.packet_processor.heavy_traffic import Waits, harmonic, interpolated
-from qmodels.packet_processor.load import OperatingPoint
+from qmodels.packet_processor.load import OperatingPoint, with_trials
 from qmodels.packet_processor.lone_packet import LONGEST_WALK, walks
 from qmodels.packet_processor.tail import mixture_quantile, wait_quantile
 from qmodels.systems.traffic.arrivals import OnOff, Recorded, modelled
@@ -43,6 +43,8 @@ class Latency:
         Part of the latency that is waiting or lookups, by size.
     tail : function
         Returns the 99th percentile: what packets are followed for where the mean is known without them.
+    accesses : ndarray
+        Pointer accesses of an allocation, mean over all segments.
     growth : ndarray
         Packets that pile up over the length of a trace for each that arrives.
     """
@@ -55,6 +57,7 @@ class Latency:
     write: FloatArray
     read: FloatArray
     tail: Callable[[], FloatArray]
+    accesses: FloatArray
     growth: FloatArray
 
     @property
@@ -76,8 +79,6 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
         return _behind_controllers(c, point, c.memory)
     groups, hit = waits(c, point), hit_time(c, point)
     behind = Waits(*(sum(parts) for parts in zip(*groups.values(), strict=True)))
-    allocation, dequeue = _operations(c, point)
-    written, returned, varies = _alone(c, point)
     alone, share = _table_read(c, point, -point.bank_wait), c.size_share
     poisson = np.stack(
         [
@@ -93,10 +94,13 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
     if isinstance(arrivals, Recorded):
         stream = followed(c, point)
         mean = np.maximum(poisson, stream.mean)
+        point = with_trials(point, np.maximum(point.trial_accesses, 1.0 + stream.beyond))
     elif isinstance(arrivals, OnOff):
         bursts = burst_waits(c, point, arrivals)
         mean = poisson + bursts.mean
     grown = np.divide(mean, poisson, out=np.ones_like(mean), where=poisson > 0)
+    allocation, dequeue = _operations(c, point)
+    written, returned, varies = _alone(c, point)
     fixed = allocation + dequeue + written + returned + (c.lookups * hit)[:, None]
 
     @np.errstate(divide="ignore", invalid="ignore", over="ignore")
@@ -126,6 +130,7 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
         write=written + behind.write * grown[0][:, None],
         read=returned + behind.read * grown[1][:, None],
         tail=tail,
+        accesses=point.accesses,
         growth=np.zeros_like(alone) if stream is None else stream.growth,
     )
 
@@ -232,6 +237,7 @@ def _behind_controllers(c: Columns, point: OperatingPoint, memory: Controlled) -
         tail=lambda: _tail(
             c, point, total, wait, variance + met["written_variance"] + met["returned_variance"]
         ),
+        accesses=point.accesses,
         growth=np.zeros_like(point.rate),
     )
 

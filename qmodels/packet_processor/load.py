@@ -13,6 +13,7 @@ from qmodels.packet_processor import meeting as m
 from qmodels.packet_processor.balance import Balance, balance
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.memory import uneven_loads
+from qmodels.packet_processor.ring import ACCESSES, ALLOCATION, SEGMENT_GAP
 from qmodels.packet_processor.trials import conflicts
 from qmodels.packet_processor.trials.conflicts import Conflicts
 
@@ -100,6 +101,16 @@ def operate(c: Columns, rate: FloatArray) -> OperatingPoint:
     """Return the operating point of all designs at the given packet rates."""
     b = balance(c, np.array(rate))
     return OperatingPoint(**{field.name: getattr(b, field.name) for field in fields(b)}, meets=_meets(b))
+
+
+def with_trials(point: OperatingPoint, accesses: FloatArray) -> OperatingPoint:
+    """Return designs whose allocations by trials take so many accesses; what these meet stays."""
+    found, meets = point.found.copy(), point.meets.copy()
+    meets[m.TRIAL_ACCESSES] = accesses
+    found[:, ACCESSES] = 1.0 + (1.0 - point.c.small_part) * (accesses - 1.0)
+    found[:, ALLOCATION] = (found[:, ACCESSES] + point.c.enqueue_accesses) * point.c.pointer_time
+    found[:, SEGMENT_GAP] = np.maximum(found[:, ALLOCATION], point.c.segment_time)
+    return replace(point, found=found, meets=meets)
 
 
 def _meets(b: Balance) -> FloatArray:

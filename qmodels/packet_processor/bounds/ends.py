@@ -163,7 +163,7 @@ def _work(low: PacketProcessor, high: PacketProcessor, count: int, stage: int) -
             keeps_up &= ~piled
     write, read, lookup, store, drain = least.waits
     with np.errstate(divide="ignore", invalid="ignore"):
-        energy = energy_per_packet(low, **_events(c, point), packet_rate=point.rate)
+        energy = energy_per_packet(low, **_events(c, point, point.accesses), packet_rate=point.rate)
     work = _Work(
         keeps_up=keeps_up.astype(float),
         stay=least.fixed + write + read + store + drain,

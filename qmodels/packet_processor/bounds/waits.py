@@ -103,10 +103,15 @@ def followed_waits(
     """Return the least waits of the packets that are followed in some boxes, and which surely pile them up.
 
     Between lookups that all miss and such that none does both are straight lines: the less of the
-    two ends of a box counts, ``least_hits`` being the hit ratio of the other one.
+    two ends of a box counts, ``least_hits`` being the hit ratio of the other one. Trials take more accesses
+    the more there are, and runs that end have more of them: one trial, and a list that is one run.
     """
+    c = replace(c, trials=np.ones_like(c.trials), run_length=np.full_like(c.run_length, np.inf))
     there: Any = SimpleNamespace(
-        rate=point.rate, load=np.where(where, point.load, np.inf), response=point.response
+        rate=point.rate,
+        load=np.where(where, point.load, np.inf),
+        request=point.request,
+        response=point.response,
     )
     ends = [followed(one, there) for one in (c, replace(c, hit_ratio=least_hits))]
     growth = np.minimum(*(one.growth for one in ends))

@@ -48,13 +48,15 @@ def pop(times: Any, items: Any, size: Any) -> Any:
 
 (
     CHANNELS, ENGINES, STEP, BANKS, BANK_STEP, ROW_BLOCKS, BURST, SEGMENT, REQUEST, ENQUEUE, ALLOCATION,
-    DEQUEUE, NEXT, RETURN, SMALL, READ_SHARE, PIECE, BUFFER, OPENING, LOOKUP,
-) = range(20)  # fmt: skip
+    DEQUEUE, NEXT, RETURN, SMALL, READ_SHARE, PIECE, BUFFER, OPENING, LOOKUP, TRIALS, LATE, RUN, INNER,
+) = range(24)  # fmt: skip
 """Numbers of a design: times in ns; the bus time of reads, of a piece of a packet in the way of others; the
-time of the flits buffered on a path; what an access that opens its row adds; a lookup's least time."""
+time of the flits buffered on a path; what an access that opens its row adds; a lookup's least time;
+for how long an access is unfinished beside its time on the bus; blocks of a run, 0 if it never ends;
+how many times longer the links in between are taken than by the flits alone."""
 INJECT, EJECT = range(2)
 TO_CHANNEL, FROM_CHANNEL, ALL, READS = range(4)
-WRITE, READ, LOOK, STORE, DRAIN, ALONE = range(6)
+WRITE, READ, LOOK, STORE, DRAIN, ALONE, BEYOND = range(7)
 COUNT, FIRST, LAST = range(3)
 LINE, WORK = range(2)
 """Times of the links in between, and the work that a packet brings to each."""
@@ -77,27 +79,27 @@ def follow(z: Any, arrive: Any, sizes: Any, hold: Any, places: Any, inner: Any, 
     inner : array of int, (engines, channels)
         The fullest link from an engine to a channel but for its first and last; -1 for none. Those on the way
         back are left out: engines that take no more hold responses up in front of them, see `drain`.
-    out : array, (6, packets)
+    out : array, (7, packets)
         Filled: waits of write, read, lookup, and for the pointer memory to store and to drain; the time to
-        write and to read without others. Writes begin when the lookup is done, reads a hold after the
-        last write: a full memory slows down what comes to it.
+        write and to read without others; pointer accesses of allocations beyond one for each segment. Writes
+        begin when the lookup is done, reads a hold after the last write: a full memory slows down what
+        comes to it.
     """
     count, pointer = arrive.size, 0.0
     engine = np.zeros((2, int(z[ENGINES])))
     channel = np.zeros((4, int(z[CHANNELS])))
-    bank = np.zeros((2, int(z[CHANNELS]), int(z[BANKS])))
+    bank = np.zeros((3, int(z[CHANNELS]), int(z[BANKS])))
     piece = np.zeros((3, int(z[CHANNELS])), dtype=np.int64)
     line = np.zeros((2, inner.max() + 2))
     times, items = np.empty(2 * count + 2), np.empty(2 * count + 2, dtype=np.int64)
     size, following, block = 0, 0, 0
     first = np.zeros(count, dtype=np.int64)
     while following < count or size > 0:
-        if following < count and (size == 0 or arrive[following] <= times[0]):
+        # Lookups pass the pointer memory by: they meet the memory as it is when they come.
+        if following < count and (size == 0 or arrive[following] <= max(pointer, times[0])):
             p, following = following, following + 1
-            first[p] = block
-            block += sizes[p]
             if places[2, p] >= 0:
-                begin = max(pointer, arrive[p]) + z[ENQUEUE] + z[ALLOCATION]
+                begin = arrive[p] + z[ENQUEUE] + z[ALLOCATION]
                 out[LOOK, p] = look_up(z, begin, places[:, p], inner, engine, channel, bank, line)
             size = push(times, items, size, arrive[p] + z[LOOKUP] + out[LOOK, p], 2 * p)
             continue
@@ -105,8 +107,8 @@ def follow(z: Any, arrive: Any, sizes: Any, hold: Any, places: Any, inner: Any, 
         size = pop(times, items, size)
         p = item >> 1
         begin = max(pointer, now)
-        spread(z, first[p], sizes[p], piece)
         if item & 1:
+            spread(z, first[p], sizes[p], piece)
             returns = sizes[p] - 1 if sizes[p] <= z[SMALL] else 0
             pointer = begin + z[DEQUEUE] + sizes[p] * z[NEXT] + returns * z[RETURN]
             out[DRAIN, p] = begin - now
@@ -115,14 +117,55 @@ def follow(z: Any, arrive: Any, sizes: Any, hold: Any, places: Any, inner: Any, 
             )
             out[READ, p] = wait
         else:
-            pointer = begin + z[ENQUEUE] + sizes[p] * z[ALLOCATION]
+            first[p], block, out[BEYOND, p] = allocate(z, begin, block, sizes[p], bank)
+            spread(z, first[p], sizes[p], piece)
+            each = z[ALLOCATION] + out[BEYOND, p] / sizes[p] * z[RETURN]
+            pointer = begin + z[ENQUEUE] + sizes[p] * each
             out[STORE, p] = begin - now
             wait, alone = store(
-                z, begin, places[0, p], first[p], sizes[p], piece, inner, engine, channel, bank, line
+                z, begin, each, places[0, p], first[p], sizes[p], piece, inner, engine, channel, bank, line
             )
             out[WRITE, p] = wait
             size = push(times, items, size, begin + alone + wait + hold[p], 2 * p + 1)
         out[ALONE, p] += alone
+
+
+@part
+def allocate(z: Any, begin: Any, block: Any, count: Any, bank: Any) -> Any:
+    """Return the first block of a packet, the next free one, and the accesses of its trials beyond one each.
+
+    Blocks at banks that are busy with another row go to the tail of the list, which takes an access more.
+    """
+    now, first, start, beyond = begin + z[ENQUEUE], -1, block, 0.0
+    around, closed = int(z[STEP]) * int(z[CHANNELS]), z[ROW_BLOCKS] == 1.0
+    for _ in range(count):
+        tried = 0.0
+        while count > z[SMALL] and tried + 1.0 < z[TRIALS]:
+            at = address(z, block)
+            b, row = place(z, at)
+            c = at // int(z[STEP]) % int(z[CHANNELS])
+            own = block > start and (at % int(z[STEP]) > 0 or block - start >= around)
+            if not (own and closed) and bank[2 if bank[1, c, b] == row else 0, c, b] + z[LATE] <= now:
+                break
+            tried, block = tried + 1.0, block + 1
+        if first < 0:
+            first = address(z, block)
+        block += 1
+        if tried > 0.0:
+            tried += 1.0
+        beyond += tried
+        now += z[ALLOCATION] + tried * z[RETURN]
+    return first, block, beyond
+
+
+@part
+def address(z: Any, block: Any) -> Any:
+    """Return the address of a block of the list: runs begin anywhere, by multiplicative hashing."""
+    length = int(z[RUN])
+    if length == 0:
+        return block
+    mixed = block // length * 1640531527 % 2**31
+    return (mixed ^ (mixed >> 15)) * 1812433253 % 2**31 + block % length
 
 
 @part
@@ -152,6 +195,16 @@ def place(z: Any, block: Any) -> Any:
 
 
 @part
+def occupy(z: Any, c: Any, b: Any, row: Any, end: Any, bank: Any) -> None:
+    """Keep a bank: when it has done what came to it, which row that was, and when it has done other rows."""
+    if bank[1, c, b] != row:
+        bank[2, c, b] = bank[0, c, b]
+        end += z[OPENING]
+    bank[0, c, b] = end
+    bank[1, c, b] = row
+
+
+@part
 def read_at(z: Any, c: Any, b: Any, row: Any, begin: Any, count: Any, channel: Any, bank: Any) -> Any:
     """Return when the first and the last of some reads have had the bus; they come together.
 
@@ -169,8 +222,7 @@ def read_at(z: Any, c: Any, b: Any, row: Any, begin: Any, count: Any, channel: A
     held = max(bank[0, c, b] - begin, 0.0)
     one = begin + s + max(min(ahead, ahead / z[PIECE] * s) + min(s * standing, writes), held)
     end = begin + own + max(min(ahead, ahead / z[PIECE] * own) + min(own * standing, writes), held)
-    bank[0, c, b] = end + (z[OPENING] if bank[1, c, b] != row else 0.0)
-    bank[1, c, b] = row
+    occupy(z, c, b, row, end, bank)
     return one, end, min(s, ahead + writes)
 
 
@@ -204,7 +256,7 @@ def look_up(
     """Return the wait of a lookup's read of DRAM."""
     g, c = places[0], places[2]
     engine[INJECT, g] = max(engine[INJECT, g], begin) + z[REQUEST]
-    crossing = one_more(line, inner[g, c], engine[INJECT, g], z[REQUEST])
+    crossing = one_more(line, inner[g, c], engine[INJECT, g], z[REQUEST] * z[INNER])
     channel[TO_CHANNEL, c] = max(channel[TO_CHANNEL, c], crossing) + z[REQUEST]
     _, end, _ = read_at(z, c, places[3], -1.0, channel[TO_CHANNEL, c], 1, channel, bank)
     channel[FROM_CHANNEL, c] = max(channel[FROM_CHANNEL, c], end) + z[SEGMENT]
@@ -218,6 +270,7 @@ def look_up(
 def store(
     z: Any,
     begin: Any,
+    allocation: Any,
     g: Any,
     block: Any,
     count: Any,
@@ -235,10 +288,10 @@ def store(
     """
     s, segment, b_row = z[BURST], z[SEGMENT], place(z, block)
     b, row = b_row[0], float(b_row[1])
-    ready, gap = z[ENQUEUE] + z[ALLOCATION], max(z[ALLOCATION], segment)
+    ready, gap = z[ENQUEUE] + allocation, max(allocation, segment)
     out = max(engine[INJECT, g], begin + ready)
     engine[INJECT, g] = out + count * segment
-    queue_up(line, inner[g], piece, out + segment, segment)
+    queue_up(line, inner[g], piece, out + segment, segment * z[INNER])
     later = z[READ_SHARE] / (1.0 - z[READ_SHARE])
     end, alone = begin, 0.0
     for c in range(piece.shape[1]):
@@ -265,8 +318,7 @@ def store(
             head + work + min(work / standing, reads) + work * later / standing,
             max(bank[0, c, b], head) + own,
         )
-        bank[0, c, b] = at + (z[OPENING] if bank[1, c, b] != row else 0.0)
-        bank[1, c, b] = row
+        occupy(z, c, b, row, at, bank)
         end = max(end, at)
         came = ready + segment + piece[FIRST, c] * gap
         paced = max(ready + segment + piece[LAST, c] * gap, came + own / s * segment - segment) + segment + s
@@ -298,7 +350,7 @@ def drain(
     ready, gap = z[DEQUEUE] + z[NEXT], max(z[NEXT], request)
     out = max(engine[INJECT, g], begin + ready)
     engine[INJECT, g] = out + count * request
-    queue_up(line, inner[g], piece, out + request, request)
+    queue_up(line, inner[g], piece, out + request, request * z[INNER])
     first, last, first_alone, last_alone, used = np.inf, 0.0, np.inf, 0.0, 0.0
     for c in range(piece.shape[1]):
         number = piece[COUNT, c]

@@ -31,6 +31,7 @@ class Run:
     """One stream followed through one design."""
 
     mean: FloatArray  # mean of each wait [ns]
+    beyond: float  # pointer accesses of an allocation beyond one, of packets whose blocks are tried
     growth: float  # packets by which the number in the system grew in a rotation, for each that arrived
     rank: int  # packets above the 99th percentile
     top: FloatArray  # waits of the slowest packets
@@ -46,7 +47,7 @@ def run(
     rotation: Rotation, paths: Paths, rate: float, hold: float, miss: float, numbers: tuple[float, ...]
 ) -> Run:
     """Follow a rotation at a packet rate, with holds of that mean; the numbers are those of `recursion`."""
-    from qmodels.packet_processor.following.recursion import ALONE, DRAIN, LOOKUP, READ, WRITE, follow
+    from qmodels.packet_processor.following import recursion as r
 
     stream = replayed(rotation, hold * rate)
     z, count = np.array(numbers), stream.times.size
@@ -54,24 +55,28 @@ def run(
     places = np.stack([engine * z[1], egress * z[1], channel * z[0], bank * z[3]]).astype(np.int64)
     asks = missed < miss
     places[2, ~asks] = -1
-    out = np.zeros((KINDS + 1, count))
+    out = np.zeros((r.BEYOND + 1, count))
     inside = np.arange(stream.lead, count)
     inner = inner_links(paths.noc, int(z[0]))
-    follow(z, stream.times / rate, stream.segments, stream.hold * hold, places, inner, out)
+    r.follow(z, stream.times / rate, stream.segments, stream.hold * hold, places, inner, out)
     rounding = 16.0 * np.finfo(float).eps * float(stream.times[-1]) / rate
-    out[:ALONE][out[:ALONE] < rounding] = 0.0
-    growth = _growth(out.sum(axis=0), stream.times / rate, stream.lead)
+    out[: r.ALONE][out[: r.ALONE] < rounding] = 0.0
+    growth = _growth(out[: r.BEYOND].sum(axis=0), stream.times / rate, stream.lead)
     late, doubles = stream.late(hold * rate)
-    for kind in (READ, DRAIN):
+    for kind in (r.READ, r.DRAIN):
         out[kind, late] = out[kind, doubles]
     weight = None if stream.weight is None else stream.weight[inside]
-    mean = np.average(out[:ALONE, inside], axis=1, weights=weight)
+    tried = inside[stream.segments[inside] > z[r.SMALL]]
+    segments = np.ones(count) if stream.weight is None else stream.weight
+    segments = (segments * stream.segments)[tried]
+    beyond = (out[r.BEYOND] / stream.segments)[tried] @ segments / max(float(segments.sum()), 1e-300)
+    mean = np.average(out[: r.ALONE, inside], axis=1, weights=weight)
     # Banks that take turns part packets that find the same work: each wait is as many waits for others,
     # exponential with the mean, as make it up on average.
-    for k in (WRITE, READ):
+    for k in (r.WRITE, r.READ):
         apart = np.sqrt(np.maximum(out[k], 0.0) * mean[k])
         out[k] = np.maximum(out[k] + apart * (stream.spread[k] - 1.0), 0.0)
-    latency = out.sum(axis=0) + asks * z[LOOKUP]
+    latency = out[: r.BEYOND].sum(axis=0) + asks * z[r.LOOKUP]
     slow = max(int(TOP * inside.size), min(inside.size, 200))
     total = float(inside.size if weight is None else weight.sum())
     if weight is None:
@@ -83,9 +88,10 @@ def run(
     weight, at = None if weight is None else weight[at], inside[at]
     return Run(
         mean=mean,
+        beyond=float(beyond),
         growth=growth,
         rank=int((1.0 - LEVEL) * total),
-        top=out[:ALONE, at],
+        top=out[: r.ALONE, at],
         sizes=stream.segments[at],
         drawn=missed[at],
         place=_normal(at),
@@ -109,6 +115,7 @@ class Followed:
     """Runs of all designs."""
 
     mean: FloatArray  # mean waits, see `Run`
+    beyond: FloatArray  # see `Run`
     growth: FloatArray  # see `Run`
     # Runs, the designs each belongs to, and whether lookups went to DRAM.
     shares: list[tuple[Run, IntArray, bool]]
@@ -178,13 +185,12 @@ def followed(c: Columns, point: Balance) -> Followed:
     rate, router = point.rate, c.spec.noc.router
     stream = rotation_of(c.spec.workload)
     paths = paths_of(c.spec.noc.structure)
-    # One access, whatever the trials: their share is small, and designs that differ in them share a run.
     allocation = (1.0 + c.enqueue_accesses) * c.pointer_time
     touched = np.maximum(c.segments / np.maximum(c.touched, 1.0), 1.0)
     piece = ((touched**2 @ c.size_share) / (touched @ c.size_share) + 1.0) / 2.0 * c.burst
-    # Only packets of several segments return more than one block: lists that differ in no such size share.
-    several = c.segments[c.segments > 1.0]
-    small = np.append(0.0, several)[np.searchsorted(several, c.small, side="right")]
+    # Lists that differ in no size of packets share a run.
+    small = np.append(0.0, c.segments)[np.searchsorted(c.segments, c.small, side="right")]
+    run_length = np.where(np.isfinite(c.run_length), np.maximum(np.round(c.run_length), 1.0), 0.0)
     opening, ones = c.precharge + c.recovery, np.ones_like(rate)
     idle = c.lookups * np.where(c.slices > 0, 2 * c.bus_time + c.slice_time, 0.0)
     columns = np.stack(
@@ -195,11 +201,12 @@ def followed(c: Columns, point: Balance) -> Followed:
             c.dequeue_packet_accesses * c.pointer_time, c.dequeue_accesses * c.pointer_time,
             c.pointer_time, small, ones, piece,
             router.buffer_flits * (point.response.links - 1.0) * c.cycle_time, opening,
-            ones, rate, c.hold,
+            ones, c.trials, point.request.pipeline + c.access, run_length,
+            point.request.used / point.request.peak, rate, c.hold,
         ]
     )  # fmt: skip
     share = np.minimum(c.miss_rate, 1.0)
-    mean, growth = np.zeros((KINDS, rate.size)), np.zeros_like(rate)
+    mean, growth, beyond = np.zeros((KINDS, rate.size)), np.zeros_like(rate), np.zeros_like(rate)
     shares: list[tuple[Run, IntArray, bool]] = []
     for node in MISSES:
         weight = np.maximum(1.0 - np.abs(share - node) / MISSES[1], 0.0)
@@ -217,7 +224,8 @@ def followed(c: Columns, point: Balance) -> Followed:
         ]
         mean[:, mine] += weight[mine] * np.array([one.mean for one in runs]).T[:, at]
         growth[mine] += weight[mine] * np.array([one.growth for one in runs])[at]
+        beyond[mine] += weight[mine] * np.array([one.beyond for one in runs])[at]
         order, ends = np.argsort(at, kind="stable"), np.cumsum(np.bincount(at))
         for one, group in zip(runs, np.split(mine[order], ends[:-1]), strict=True):
             shares.append((one, group, node > 0))
-    return Followed(mean=mean, growth=growth, shares=shares, misses=share)
+    return Followed(mean=mean, beyond=beyond, growth=growth, shares=shares, misses=share)

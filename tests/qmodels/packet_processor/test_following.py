@@ -21,7 +21,7 @@ FAST = {
     r.CHANNELS: 1, r.ENGINES: 1, r.STEP: 1, r.BANKS: 1, r.BANK_STEP: 1 << 20, r.ROW_BLOCKS: 1 << 30,
     r.BURST: 1e-6, r.SEGMENT: 1e-6, r.REQUEST: 1e-6, r.ENQUEUE: 1e-6, r.ALLOCATION: 1e-6, r.DEQUEUE: 1e-6,
     r.NEXT: 1e-6, r.RETURN: 0.0, r.SMALL: 0, r.READ_SHARE: 0.0, r.PIECE: 1.0, r.BUFFER: 1e9, r.OPENING: 0.0,
-    r.LOOKUP: 0.0,
+    r.LOOKUP: 0.0, r.TRIALS: 1, r.LATE: 0.0, r.RUN: 0, r.INNER: 1.0,
 }  # fmt: skip
 """A processor in which nothing takes time; buffers hold whatever comes."""
 
@@ -41,7 +41,7 @@ def follow(slow: dict[int, float], *, hold: float = 1e6, lookups: bool = False, 
     engine = np.arange(count) % int(z[r.ENGINES])
     places = np.stack([engine, engine, np.zeros(count) - (not lookups), np.zeros(count)]).astype(np.int64)
     inner = np.full((int(z[r.ENGINES]), int(z[r.CHANNELS])), -1)
-    out = np.zeros((6, count))
+    out = np.zeros((r.BEYOND + 1, count))
     r.follow(z, arrive, sizes, np.full(count, hold), places, inner, out)
     return out
 
@@ -186,14 +186,14 @@ def test_reads_of_other_banks_take_turns_and_those_of_the_own_one_come_first(cou
     pieces = work / 0.6
     turns = pieces * min(count, 6) * 0.1
     for held in (0.0, 10.0):
-        channel, bank = np.full((4, 1), 5.0 + work), np.zeros((2, 1, 1))
+        channel, bank = np.full((4, 1), 5.0 + work), np.zeros((3, 1, 1))
         bank[0] = 5.0 + held
         one, end, turn = r.read_at(z, 0, 0, 7.0, 5.0, count, channel, bank)
         assert_allclose([one - 5.1, end - 5.0 - 0.1 * count], [max(pieces * 0.1, held), max(turns, held)])
         assert turn == 0.1
         # The bus has more to do, the bank is free once the row has been opened as well, and holds that row.
         assert_allclose([channel[r.READS, 0], channel[r.ALL, 0]], 5.0 + work + 0.1 * count)
-        assert_allclose(bank[:, 0, 0], [end + 0.5, 7.0])
+        assert_allclose(bank[:, 0, 0], [end + 0.5, 7.0, 5.0 + held])
         _, again, _ = r.read_at(z, 0, 0, 7.0, 100.0, count, channel, bank)
         assert_allclose(bank[0, 0, 0], again)  # a hit
 
@@ -204,7 +204,25 @@ def test_reads_share_the_bus_with_the_banks_at_which_writes_stand() -> None:
     for at, value in (FAST | {r.BURST: 0.1, r.PIECE: 0.1, r.BANK_STEP: 32}).items():
         z[at] = value
     for writes, wait in ((0.05, 0.05), (3.2, 0.2), (6.4, 0.3)):
-        channel, bank = np.full((4, 1), 5.0), np.zeros((2, 1, 1))
+        channel, bank = np.full((4, 1), 5.0), np.zeros((3, 1, 1))
         channel[r.ALL] = 5.0 + writes
         one, _, _ = r.read_at(z, 0, 0, 7.0, 5.0, 1, channel, bank)
         assert_allclose(one - 5.1, wait)
+
+
+@pytest.mark.parametrize("trials", [1, 2, 4])
+def test_trials_pass_over_blocks_at_busy_banks_but_for_their_own_row(trials: int) -> None:
+    """Rejected blocks are returned in one access more; the last of the trials takes what it finds."""
+    z = np.zeros(len(FAST))
+    changes = {r.CHANNELS: 4, r.BANKS: 2, r.BANK_STEP: 8, r.ROW_BLOCKS: 8, r.TRIALS: trials, r.LATE: 1.0}
+    for at, value in (FAST | changes).items():
+        z[at] = value
+    beyond = trials - 1 + (trials > 1)
+    for row, until, rejected in ((7.0, 10.0, beyond), (0.0, 10.0, 0), (7.0, 3.0, 0), (7.0, 4.5, beyond)):
+        bank = np.zeros((3, 4, 2))
+        bank[0], bank[1] = until, row
+        first, then, accesses = r.allocate(z, 5.0, 0, 3, bank)
+        assert accesses == 3 * rejected
+        assert (first, then) == ((trials - 1, 3 * trials) if rejected else (0, 3))
+    z[r.SMALL] = 3.0  # of small packets the first block is taken
+    assert r.allocate(z, 5.0, 0, 3, bank) == (0, 3, 0.0)
