@@ -15,6 +15,7 @@ import io
 import json
 import pkgutil
 import random
+import re
 import signal
 import sys
 from functools import cache
@@ -32,10 +33,13 @@ from qmodels.systems.memory.address_map import AddressMap
 from qmodels.systems.memory.banked_channels import BankedChannels
 from qmodels.systems.memory.dram_traffic import AddressTrace, RandomBlocks
 from qmodels.systems.noc.patterns import Permutation, RateMatrix
+from qmodels.systems.spec.describe import allowed
 from qmodels.systems.spec.fields import field_names, field_paths, is_spec, parts, replace_paths
 from qmodels.systems.spec.kind import KINDS, kind_named
 from qmodels.systems.spec.named import Named
 from qmodels.systems.spec.text.toml import from_toml, spec_from_toml, to_toml
+from qmodels.systems.stations.routing import Cyclic, ShortestQueue
+from qmodels.systems.traffic.popularity import GeometricPopularity, MeasuredPopularity
 
 sys.path.append(str(Path(__file__).parent))
 from hostile import BAD, problem  # noqa: E402
@@ -112,9 +116,63 @@ def exemplars() -> dict[type[Any], Any]:
         qm.laws.Uniform(low=0.0, high=1.0), qm.laws.PhaseType(initial=(1.0,), generator=((-1.0,),)),
         AddressMap(interleaving_step=2, channels=4, banks=8, bank_step=1, row_blocks=32),
         AddressTrace(blocks=(1, 2)), Permutation(targets=(1, 0)), RateMatrix(rates=((0.0, 0.1), (0.1, 0.0))),
+        GeometricPopularity(entries=50, ratio=0.9), MeasuredPopularity(counts=(3, 1)),
+        qm.noc.transactions(initiators=(0,), channels=(1,)), Cyclic(to=("a",)), ShortestQueue(to=("a",)),
     ):  # fmt: skip
         take(one)
     return found
+
+
+RULES = Path(__file__).parent / "reference" / "field_rules.txt"
+"""The class, the rule and the fields that it is of, a line each; but rules that hang on other fields."""
+
+OF_OTHERS = ("InterleavedRegion.offset", "Interleaved.region", "ProcessorNoc.initiators", "System.replies")
+
+
+def rules() -> dict[tuple[str, str, str], list[str]]:
+    """Return the fields of each class whose check states a rule, by that rule."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for kind in sorted(exemplars(), key=lambda kind: (kind.__module__, kind.__name__)):
+        for name in field_names(kind):
+            rule = allowed(kind, exemplars()[kind], name)
+            if kind in classes() and rule and f"{kind.__name__}.{name}" not in OF_OTHERS:
+                found.setdefault((kind.__module__.rpartition(".")[2], kind.__name__, rule), []).append(name)
+    return found
+
+
+def around(rule: str) -> tuple[list[Any], list[Any]]:
+    """Return values that just keep a rule, and that just break it."""
+    if rule.startswith("one of "):
+        return rule.removeprefix("one of ").split(", "), ["nothing", "", 3]
+    whole, none = rule.startswith("a whole number"), [float("nan"), "x", -5.0]
+    bounds = [float(number) for number in re.findall(r"-?\d+", rule)]
+    step = 1.0 if whole else 1e-6
+    low, outside = bounds[0], [bounds[0] - step]
+    if "> " in rule or "above" in rule:
+        low, outside = low + step, [low]
+    high = bounds[-1] if len(bounds) > 1 else low + step
+    outside += [high + step] if len(bounds) > 1 else []
+    high -= step if "below" in rule else 0.0
+    return [low, high], [*outside, *none, *([low + 0.5] if whole else [])]
+
+
+def test_the_rules_of_fields_are_those_of_the_table():
+    lines = [f"{module}.{kind}, {rule}: {' '.join(names)}" for (module, kind, rule), names in rules().items()]
+    assert lines == RULES.read_text().splitlines()
+
+
+def test_a_rule_ends_where_it_says():
+    known = {(kind.__module__.rpartition(".")[2], kind.__name__): spec for kind, spec in exemplars().items()}
+    for (module, kind, rule), names in rules().items():
+        kept, broken = around(rule)
+        for name, value in ((name, value) for name in names for value in broken):
+            with pytest.raises((ValueError, TypeError), match=rf"{name}\b.* must be .*got"):
+                dataclasses.replace(known[module, kind], **{name: value})
+        for name, value in ((name, value) for name in names for value in kept):
+            try:
+                dataclasses.replace(known[module, kind], **{name: value})
+            except ValueError as error:
+                assert f"{name} must be {rule}, got" not in str(error), (kind, name, value)
 
 
 def wrong(spec: Any, name: str, value: Any) -> str | None:

@@ -164,7 +164,7 @@ def _is_pair(value: Any) -> bool:
 
 
 def _several(value: Any) -> tuple[Destination, ...]:
-    if isinstance(value, str) or not isinstance(value, Iterable):
+    if isinstance(value, str) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) != 1:
         raise ValueError(f"to must be a list of destinations, got {checks.shown(value)}")
     places = tuple(destination("to", place) for place in value)
     if not places:

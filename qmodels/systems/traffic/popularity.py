@@ -133,7 +133,7 @@ class MeasuredPopularity:
         if not isinstance(self.counts, tuple) and counts.ndim == 1:
             object.__setattr__(self, "counts", tuple(counts.tolist()))
         if counts.ndim != 1 or not counts.sum() > 0:
-            raise ValueError(f"popularity.counts must have a positive count, got {self.counts!r}")
+            raise ValueError(f"popularity.counts must have a positive count, got {checks.shown(self.counts)}")
 
     @classmethod
     def from_keys(cls, keys: Iterable[object]) -> MeasuredPopularity:

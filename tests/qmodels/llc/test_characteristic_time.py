@@ -81,10 +81,6 @@ def test_against_the_exact_lru(exponent, capacity, bound):
         ({"popularity": [1.5, -0.5], "capacity": 1}, "popularity must be finite and >= 0, got -0.5"),
         ({"popularity": [1.0], "capacity": -1}, "capacity must be finite and >= 0, got -1"),
         (
-            {"popularity": [1.0], "capacity": 1, "replacement": "mru"},
-            "replacement must be one of lru, fifo, random, got 'mru'",
-        ),
-        (
             {"popularity": [1.0], "capacity": 1, "insertion_probability": 0},
             "insertion_probability must be above 0, got 0",
         ),

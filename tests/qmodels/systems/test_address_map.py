@@ -85,24 +85,6 @@ def test_whole_numbers_and_arrays_agree(address_map, block):
     assert address_map.locate(block) == tuple(int(part[0]) for part in address_map.locate(np.array([block])))
 
 
-def test_row_bank_column_order_fills_a_row_first():
-    address_map = AddressMap(interleaving_step=1, channels=2, banks=8, bank_step=32, row_blocks=32)
-    channel, bank, row = address_map.locate(np.arange(0, 64, 2))
-    assert set(channel) == {0}
-    assert set(bank) == {0}
-    assert set(row) == {0}
-    assert address_map.locate(64) == (0, 1, 0)
-    assert address_map.locate(8 * 64) == (0, 0, 1)
-
-
-@pytest.mark.parametrize("name", ["interleaving_step", "channels", "banks", "bank_step", "row_blocks"])
-@pytest.mark.parametrize("value", [0, -1, 1.5, float("nan")])
-def test_counts_are_checked(name, value):
-    fine = {"interleaving_step": 1, "channels": 1, "banks": 1, "bank_step": 1, "row_blocks": 1}
-    with pytest.raises(ValueError, match=rf"^{name} must be a whole number >= 1, got {value:g}(\.0)?$"):
-        AddressMap(**{**fine, name: value})
-
-
 @quick
 @given(entry=st.integers(0, 2**31 - 1))
 def test_hash_is_the_same_in_python_and_in_64_bits(entry):

@@ -170,7 +170,6 @@ def test_overrides(name, value, field, found):
         ('dram = "8..15"', 'dram = "15..8"', "place.dram must be nodes such as 0..7, 12, got '15..8'"),
         ("allocate pointers", "alocate pointers", "flow 'packets': program line 1: step must be one of"),
         ("write dram addresses", "write drm addresses", "flow 'packets': 'write drm' must name a DramSystem"),
-        ('kind = "repeat"', 'kind = "repaet"', "flows.program.kind must be one of .*did you mean 'repeat'"),
         ("\n[place]", "\n[plaec]", "unknown key plaec; did you mean 'place'"),
         ("[[flows]]", "[[flwos]]", "unknown key flwos; did you mean 'flows'"),
     ],
@@ -304,14 +303,9 @@ CACHES = {"c": qm.CacheSystem(private=(qm.CacheLevel(lines=4),))}
             {"program": f"allocate list {{ free list }}; free list; {HELD}", "parts": LIST},
             "flow 'loads': 'allocate list' must take or give back no blocks in its steps, got 'free list'",
         ),
-        ({"nodes": -1}, "nodes must be a whole number from 0 to 65536, got -1"),
         (
             {"flow": {"when_full": "loss"}},
             "flow 'loads': window must be given with when_full 'loss', got None",
-        ),
-        (
-            {"flow": {"window": 2, "when_full": "lose"}},
-            "flow 'loads': when_full must be one of wait, loss, got 'lose'; did you mean 'loss'",
         ),
         (
             {"program": f"lookup c further {{ acquire mshrs }}; {HELD}", "parts": CACHES},
@@ -340,8 +334,6 @@ CACHES = {"c": qm.CacheSystem(private=(qm.CacheLevel(lines=4),))}
             "flow 'loads': rate must be left out in a closed flow",
         ),
         ({"flow": {"rate": None}}, "flow 'loads': rate must be given with Poisson arrivals, got None"),
-        ({"flow": {"rate": float("nan")}}, "flow 'loads': rate must be finite and > 0, got nan"),
-        ({"flow": {"rate": 0}}, "flow 'loads': rate must be finite and > 0, got 0"),
         (
             {"flow": {"think": laws.Exponential(mean=3.0)}},
             "flow 'loads': think must be left out in an open flow",

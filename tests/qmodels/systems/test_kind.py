@@ -1,5 +1,7 @@
 """Kinds of systems: by name, by spec, and those of other packages."""
 
+from __future__ import annotations
+
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -13,6 +15,7 @@ from qmodels.systems.spec import kind as kinds_of_specs
 from qmodels.systems.spec.describe import describe, init
 from qmodels.systems.spec.fields import field_paths, points_of
 from qmodels.systems.spec.kind import KINDS, Kind, kind_named, kind_of, kinds
+from qmodels.systems.spec.metrics import METRICS, metric
 from qmodels.systems.spec.text.schema import json_schema
 from qmodels.systems.spec.text.toml import spec_from_toml
 
@@ -118,3 +121,30 @@ def test_a_kind_asked_for_by_name_imports_no_other():
         "print(any(name.startswith('qmodels.systems.noc') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_declares_its_metrics(kind):
+    declared = kind_named(kind).spec().metric_names
+    names = list(declared)
+    assert names and len(names) == len(set(names)) and set(names) <= set(METRICS)
+    assert set(declared.sometimes) <= set(declared.both)
+
+
+def test_every_metric_belongs_to_something():
+    used = {name for kind in KINDS for name in kind_named(kind).spec().metric_names}
+    formulas = {  # of single queues and of the closed forms of networks
+        "arrival_rate", "mean_service_time", "waiting_time_variance", "response_time_variance",
+        "residence_time", "arrival_scv", "departure_scv",
+    }  # fmt: skip
+    assert set(METRICS) == used | formulas
+
+
+def test_times_of_hardware_are_in_ns_and_of_stations_in_their_time():
+    for name, one in METRICS.items():
+        assert one.better in ("up", "down", "") and one.meaning
+        if name.endswith(("_latency", "_delay")) or name in ("execution_time", "finish_time"):
+            assert one.unit == "ns"
+        if name.startswith("mean_") and name.endswith("_time"):
+            assert one.unit == "time"
+    assert metric("hit_ratio[l1]") is METRICS["hit_ratio"]

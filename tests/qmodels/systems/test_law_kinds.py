@@ -10,7 +10,6 @@ from qmodels import laws
 from qmodels.markov import map_ph_1
 from qmodels.queues import gm1, mg1_fcfs, mg1k
 from qmodels.systems.laws.kinds import require_law
-from qmodels.systems.stations.queueing_network import single_station
 
 PHASES = laws.PhaseType(initial=(1.0, 0.0), generator=((-2.0, 1.0), (0.0, -3.0)))
 
@@ -92,10 +91,6 @@ def test_another_unit_of_time(law):
         (
             lambda: map_ph_1(arrivals=PHASES, service=laws.Gamma(mean=1, scv=2)),
             "service must be Exponential, Erlang, HyperExponential or PhaseType, got Gamma",
-        ),
-        (
-            lambda: single_station(arrivals=laws.Exponential(mean=[1.0, 2.0]), service=PHASES),
-            "class 'job': arrivals mean must be one number, not an array of them, got array([1., 2.])",
         ),
         (lambda: laws.formulas(3), None),
         (lambda: laws.scaled(laws.Geometric(mean=2), 3.0), None),

@@ -181,11 +181,6 @@ def test_bursts_have_the_scv():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (
-            lambda: Pattern(pattern="uniforn", nodes=4),
-            "traffic.pattern must be one of .* did you mean 'uniform'",
-        ),
-        (lambda: uniform(nodes=1), "traffic.nodes must be a whole number >= 2, got 1"),
         (lambda: uniform(nodes=4, self_traffic=1), "traffic.self_traffic must be true or false, got 1"),
         (lambda: uniform(nodes=4).matrix(5), "traffic must be for the topology's 5 nodes, got one for 4"),
         (lambda: transpose(nodes=8), "traffic.nodes of a transpose must be a square, got 8"),
@@ -199,7 +194,6 @@ def test_bursts_have_the_scv():
             "traffic.spots must be a whole number from 0 to 3, got 4",
         ),
         (lambda: hotspot(nodes=4, spots=[1, 1], fraction=0.1), r"traffic.spots must be different .*\(1, 1\)"),
-        (lambda: hotspot(nodes=4, spots=[1], fraction=1.1), r"traffic.fraction must be in \[0, 1\], got 1.1"),
         (lambda: Permutation(targets=(0, 3)), "traffic.targets must be a whole number from 0 to 1, got 3"),
         (lambda: permutation([0, 0]), r"traffic.targets must be a permutation, got \(0, 0\)"),
         (lambda: rate_matrix([[0, 1]]), "traffic.rates must be a square matrix, got a row of 2 in 1 rows"),
@@ -218,10 +212,6 @@ def test_bursts_have_the_scv():
         (
             lambda: interleaved(initiators=[0, 0], channels=[1]),
             r"traffic.initiators must be different .*\(0, 0\)",
-        ),
-        (
-            lambda: interleaved(initiators=[0], channels=[1], step=0),
-            "step must be a whole number >= 1, got 0",
         ),
         (lambda: interleaved(initiators=[0], channels=[1], packet_bytes=0), "packet_bytes must be .* got 0"),
         (
@@ -263,7 +253,6 @@ def test_bursts_have_the_scv():
         ),
         (lambda: bursts(scv=1.0), "scv of bursts must be > 1, got 1.0"),
         (lambda: bursts(scv=1.5), "scv must be >= 2.125 with peak_to_mean 4, got 1.5"),
-        (lambda: bursts(scv=5.0, peak_to_mean=1.0), "peak_to_mean must be > 1, got 1.0"),
         (
             lambda: injection_process("poison"),
             "process must be one of bernoulli, poisson, got 'poison'; did you",

@@ -7,8 +7,6 @@ import pytest
 from qmodels.systems.memory.numa import NumaMachine
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
 from qmodels.systems.noc.topology import Topology
-from qmodels.systems.spec.hashing import stable_hash
-from qmodels.systems.spec.text.toml import from_toml, to_toml
 
 
 def test_factors_follow_from_the_route():
@@ -58,18 +56,6 @@ def test_loads_make_computing_longer():
     assert NumaMachine(work=work).own_cycles == pytest.approx(100 + 3 * 10 + 10 * (0.8 * 10 + 0.2 * 50))
 
 
-def test_files_and_hashes():
-    """A machine reads back as it was written, and hashes alike."""
-    machine = NumaMachine(
-        chip=NumaChip(numa_factors=((1.0, 1.5),) * 16, memory_nodes=(0, 3)),
-        dma=DmaEngine(assignment="custom", core_channels=(1,) * 16),
-        work=BlockWork(placement="per-core", memories=((0, 1),) * 16, core_steps=(3,) * 16),
-    )
-    again = from_toml(to_toml(machine), NumaMachine)
-    assert again == machine
-    assert stable_hash(again) == stable_hash(machine)
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -78,10 +64,6 @@ def test_files_and_hashes():
             lambda: NumaChip(memory_nodes=(16,)),
             "chip.memory_nodes must be a whole number from 0 to 15, got 16.0",
         ),
-        (lambda: NumaChip(controller_cycles=0), "chip.controller_cycles must be finite and > 0, got 0.0"),
-        (lambda: NumaChip(hop_cycles=-1), "chip.hop_cycles must be finite and >= 0, got -1.0"),
-        (lambda: NumaChip(access_bytes=0), "chip.access_bytes must be a whole number >= 1, got 0.0"),
-        (lambda: NumaChip(local_cycles=-1), "chip.local_cycles must be finite and >= 0, got -1.0"),
         (
             lambda: NumaChip(numa_factors=((1.0, 2.0),)),
             "chip.numa_factors must have 16 rows of 4 numbers, got 1 rows of 2",
@@ -91,8 +73,6 @@ def test_files_and_hashes():
             "chip.numa_factors must be >= 1, got 0.5",
         ),
         (lambda: NumaChip(topology=Topology(kind="ring", nodes=2)), "chip.core_nodes must be"),
-        (lambda: DmaEngine(channels=0), "dma.channels must be a whole number from 1 to 65536, got 0.0"),
-        (lambda: DmaEngine(setup_cycles=-1), "dma.setup_cycles must be finite and >= 0, got -1.0"),
         (lambda: DmaEngine(assignment="pairs"), "did you mean 'paired'?"),
         (
             lambda: DmaEngine(core_channels=(0,)),
@@ -102,20 +82,7 @@ def test_files_and_hashes():
             lambda: DmaEngine(assignment="custom", core_channels=(8,)),
             "dma.core_channels must be a whole number from 0 to 7, got 8.0",
         ),
-        (
-            lambda: DmaEngine(channels=[1, 2]),
-            "dma.channels must be one number, not an array of them, got [1, 2]",
-        ),
-        (lambda: BlockWork(steps=[1, 2]), "work.steps must be one number, not an array of them, got [1, 2]"),
-        (
-            lambda: NumaChip(hop_cycles=[1]),
-            "chip.hop_cycles must be one number, not an array of them, got [1]",
-        ),
-        (lambda: BlockWork(steps=0), "work.steps must be a whole number >= 1, got 0.0"),
         (lambda: BlockWork(core_steps=(0, 0)), "work.core_steps must have a core with work, got (0, 0)"),
-        (lambda: BlockWork(compute_scv=-1), "work.compute_scv must be finite and >= 0, got -1.0"),
-        (lambda: BlockWork(read_bytes=0), "work.read_bytes must be a whole number >= 1, got 0.0"),
-        (lambda: BlockWork(local_miss_ratio=2), "work.local_miss_ratio must be in [0, 1], got 2.0"),
         (lambda: BlockWork(placement="al"), "did you mean 'all'?"),
         (
             lambda: BlockWork(memories=((0,),)),

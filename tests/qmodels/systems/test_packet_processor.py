@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -10,17 +10,11 @@ import pytest
 from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.systems.memory.dram_system import dram
 from qmodels.systems.noc.topology import Topology
+from qmodels.systems.packets.budget import Cost
+from qmodels.systems.packets.free_list import FreeList, allocation_accesses
 from qmodels.systems.packets.packet_processor import PacketProcessor
 
 BASE = PacketProcessor()
-
-
-@pytest.mark.parametrize(
-    ("width", "data_flits", "bare_flits"), [(8, 9, 1), (16, 5, 1), (32, 3, 1), (4, 18, 2)]
-)
-def test_flits_of_segments_and_requests(width, data_flits, bare_flits):
-    spec = replace(BASE, noc=replace(BASE.noc, link_width=width))
-    assert (spec.segment_flits, spec.request_flits) == (data_flits, bare_flits)
 
 
 def test_a_row_of_2_kib_holds_32_segments():
@@ -75,3 +69,80 @@ def test_a_row_must_hold_whole_segments(row_bytes):
         ValueError, match=r"dram.row_bytes must be a multiple of workload.segment_bytes = 64, got .*100"
     ):
         replace(BASE, dram=replace(BASE.dram, row_bytes=row_bytes))
+
+
+def test_accesses_without_rejection_are_one_read():
+    assert allocation_accesses(0) == 1
+
+
+@pytest.mark.parametrize("alloc_trial_count", [2, 3, 4, 5])
+def test_most_accesses_are_trials_and_one(alloc_trial_count):
+    # A read for each rejected block, one write that links them to the tail, the read of the head taken.
+    rejected = alloc_trial_count - 1
+    assert allocation_accesses(rejected) == rejected + 1 + 1 == alloc_trial_count + 1
+
+
+def test_accesses_grow_with_each_rejection():
+    assert allocation_accesses(np.arange(5)).tolist() == [1, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"segments": 0}, "free_list.segments must be a whole number from 1 to 2147483647, got 0"),
+    ],
+)
+def test_free_list_messages(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        FreeList(**arguments)
+
+
+def test_a_fresh_list_is_one_run():
+    assert FreeList(mean_run_length=float("inf")).mean_run_length == float("inf")
+
+
+def test_vms1_keeps_its_share_only_beside_lists_for_small_packets():
+    share = np.array([0.0, 0.25, 1.0])
+    assert FreeList(segments=10, vms1_share=share).vms1_segments.tolist() == [10, 10, 10]
+    split = FreeList(segments=10, vms1_share=share, small_packet_segments=2)
+    assert split.vms1_segments.tolist() == [0, 2, 10]
+
+
+PRICED = replace(
+    BASE,
+    noc=replace(BASE.noc, initiators=8, link_width=8),
+    dram=replace(BASE.dram, channels=3),
+    llc=replace(BASE.llc, slices=2, slice_lines=1024),
+    free_list=replace(BASE.free_list, segments=2**20, alloc_trial_count=4),
+)
+# Spidergon of 16 nodes: three links out of each node; 8 engines and 3 channels, in and out.
+LINKS = 16 * 3 + 2 * (8 + 3)
+PARTS = {
+    "channel": 3,
+    "router": 16,
+    "router_per_byte": 16 * 8,
+    "wire_per_byte": LINKS * 8,
+    "slice_per_kib": 2 * 64,
+    "pointer_per_mib": 8,
+    "trial": 3,
+}
+
+
+def test_every_price_has_its_parts():
+    assert set(PARTS) == {item.name for item in fields(Cost)}
+
+
+@pytest.mark.parametrize(("price", "parts"), PARTS.items())
+def test_cost_counts_the_parts(price, parts):
+    nothing = Cost(**dict.fromkeys(PARTS, 0))
+    assert replace(PRICED, cost=nothing).area == 0
+    assert replace(PRICED, cost=replace(nothing, **{price: 1})).area == pytest.approx(parts, rel=1e-12)
+    dearer = replace(Cost(), **{price: getattr(Cost(), price) + 1})
+    assert replace(PRICED, cost=dearer).area == pytest.approx(PRICED.area + parts, rel=1e-12)
+
+
+def test_the_cost_of_a_sweep_is_one_call():
+    channels = np.array([1, 2, 4])
+    sweep = replace(PRICED, dram=replace(PRICED.dram, channels=channels))
+    one_by_one = [replace(PRICED, dram=replace(PRICED.dram, channels=int(c))).area for c in channels]
+    assert sweep.area == pytest.approx(one_by_one, rel=1e-12)

@@ -16,15 +16,6 @@ from qmodels.systems.packets.processor_noc import ProcessorNoc
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 
 
-# 128-byte packets with 8-byte headers on links of 8, 16 and 32 bytes; 64-byte segments; bare requests.
-@pytest.mark.parametrize(
-    ("width", "payload", "flits"),
-    [(8, 128, 17), (16, 128, 9), (32, 128, 5), (8, 64, 9), (16, 64, 5), (32, 64, 3), (8, 0, 1), (32, 0, 1)],
-)
-def test_flits_by_hand(width, payload, flits):
-    assert ProcessorNoc(link_width=width).flits(payload) == flits
-
-
 @quick
 @given(width=st.integers(1, 64), header=st.integers(1, 64), payload=st.integers(0, 256))
 def test_flits_hold_the_packet_and_no_more(width, header, payload):
@@ -67,17 +58,8 @@ def test_packets_that_could_wait_for_each_other_are_refused():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"link_width": 0}, "noc.link_width must be a whole number >= 1, got 0"),
-        ({"link_width": 1.5}, "noc.link_width must be a whole number >= 1, got 1.5"),
-        ({"header_bytes": 0}, "noc.header_bytes must be a whole number >= 1, got 0"),
-        (
-            {"payload_bytes": "large"},
-            "noc.payload_bytes must be a number or an array of numbers, got 'large'",
-        ),
         ({"initiators": 16}, "noc.initiators must be a whole number from 1 to 15, got 16"),
         ({"router": 3}, "noc.router must be a Router, got 3"),
-        ({"clock_ghz": 0}, "noc.clock_ghz must be finite and > 0, got 0"),
-        ({"clock_ghz": float("nan")}, "noc.clock_ghz must be finite and > 0, got nan"),
     ],
 )
 def test_messages(arguments, message):

@@ -118,22 +118,7 @@ def job_class(**fields):
             station(service={"x": 2}),
             "station 'a': service of 'x' must be a law such as Exponential(mean=1.0), got 2",
         ),
-        (station(servers=0), "station 'a': servers must be a whole number from 1 to 4194304, got 0.0"),
-        (
-            station(servers=[1, 2]),
-            "station 'a': servers must be one number, not an array of them, got [1, 2]",
-        ),
         (station(capacity=1, servers=2), "station 'a': capacity must be >= servers (2), got 1"),
-        (
-            station(discipline="fcfs"),
-            "station 'a': discipline must be one of fifo, lifo, lifo-preemptive, priority, "
-            "priority-preemptive, sharing, got 'fcfs'; did you mean 'fifo'?",
-        ),
-        (
-            station(when_full="after"),
-            "station 'a': when_full must be one of loss, after-service, before-service, got 'after'; "
-            "did you mean 'after-service'?",
-        ),
         (station(vacation=ONE, servers=2), "station 'a': servers must be 1 with vacation, got 2"),
         (
             station(vacation=Deterministic(mean=0)),

@@ -143,8 +143,6 @@ def one(routers, share=1.0):
 @pytest.mark.parametrize(
     ("topology", "options", "message"),
     [
-        (ring(4), {"routing": "xy"}, "routing must be one of default, dimension-order, .*, got 'xy'"),
-        (ring(4), {"ties": "both"}, "ties must be one of first, split, got 'both'"),
         (
             ring(4),
             {"routing": "across-first"},

@@ -7,8 +7,6 @@ import pytest
 
 from qmodels.systems.programs.region import Cube, Growth
 from qmodels.systems.programs.work_queues import Bag, Clusters, RunQueues, Stealing, TaskCosts, WorkQueues
-from qmodels.systems.spec.hashing import stable_hash
-from qmodels.systems.spec.text.toml import from_toml, to_toml
 
 
 def test_parts_of_the_image():
@@ -39,22 +37,10 @@ def test_serial_time():
 
 
 @pytest.mark.parametrize(
-    "spec",
-    [WorkQueues(), WorkQueues(tasks=Bag(), stealing=Stealing(thieves="every", share=0.25), data="nearest")],
-)
-def test_specs_as_toml(spec):
-    assert from_toml(to_toml(spec), WorkQueues) == spec
-    assert stable_hash(spec) == stable_hash(from_toml(to_toml(spec), WorkQueues))
-    assert stable_hash(spec) != stable_hash(replace(spec, data="one"))
-
-
-@pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: Bag(tasks=(1, -1)), "tasks.tasks must be a whole number >= 0, got -1.0"),
         (lambda: Bag(tasks=(0, 0)), r"tasks.tasks must have at least one task, got \(0, 0\)"),
-        (lambda: Clusters(clusters=0), "machine.clusters must be a whole number from 1 to 4096, got 0"),
-        (lambda: Clusters(cores=1.5), "machine.cores must be a whole number from 1 to 4096, got 1.5"),
         (
             lambda: Clusters(clusters=1, numa_factors=((1.0, 2.0),)),
             r"machine.numa_factors must be 1 rows of 1, got \(\(1.0, 2.0\),\)",
@@ -63,40 +49,9 @@ def test_specs_as_toml(spec):
             lambda: Clusters(clusters=1, numa_factors=((0.5,),)),
             "machine.numa_factors must be >= 1, got 0.5",
         ),
-        (lambda: TaskCosts(block_cycles=-1), "costs.block_cycles must be finite and >= 0, got -1.0"),
-        (lambda: TaskCosts(queue_cycles=np.inf), "costs.queue_cycles must be finite and >= 0, got inf"),
-        (
-            lambda: TaskCosts(block_cycles=[1.0, 2.0]),
-            r"costs.block_cycles must be one number, not an array of them, got \[1.0, 2.0\]",
-        ),
-        (lambda: TaskCosts(compute_scv=2), r"costs.compute_scv must be in \[0, 1\], got 2.0"),
         (lambda: TaskCosts(block_cycles=0), "costs.block_cycles must be > 0 without task_cycles, got 0"),
-        (
-            lambda: RunQueues(organisation="centralised"),
-            "queues.organisation must be one of central, distributed, hierarchical, got 'centralised'"
-            "; did you mean 'central'\\?",
-        ),
-        (
-            lambda: RunQueues(placement="near"),
-            "queues.placement must be one of home, next, own, got 'near'; did you mean 'next'\\?",
-        ),
-        (lambda: RunQueues(local_length=-1), "queues.local_length must be a whole number >= 0, got -1"),
-        (lambda: RunQueues(minimum_length=-1), "queues.minimum_length must be a whole number >= 0, got -1"),
-        (
-            lambda: Stealing(thieves="all"),
-            "stealing.thieves must be one of none, shepherd, every, got 'all'",
-        ),
-        (
-            lambda: Stealing(victims="far"),
-            "stealing.victims must be one of nearest, longest, random, got 'far'",
-        ),
-        (lambda: Stealing(protected=-1), "stealing.protected must be a whole number >= 0, got -1"),
         (lambda: Stealing(share=0), "stealing.share must be above 0 and at most 1, got 0"),
-        (lambda: Stealing(most=0), "stealing.most must be a whole number >= 1, got 0"),
-        (lambda: Stealing(cycles=-1), "stealing.cycles must be finite and >= 0, got -1.0"),
-        (lambda: Stealing(item_cycles=-1), "stealing.item_cycles must be finite and >= 0, got -1.0"),
         (lambda: Bag(tasks=5), "tasks.tasks must be a tuple of whole numbers, got 5"),
-        (lambda: WorkQueues(data="far"), "data must be one of home, one, nearest, got 'far'"),
         (
             lambda: WorkQueues(tasks=Bag(tasks=(1, 2))),
             r"tasks.tasks must be 4 numbers, one per cluster, got \(1, 2\)",
