@@ -10,9 +10,11 @@ import contextlib
 import doctest
 import inspect
 import io
+import re
 import signal
 import sys
 import types
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -74,6 +76,34 @@ def problems(name: str) -> list[str]:
             if said:
                 found.append(f"{name}({key}={bad!r}): {said}")
     return found
+
+
+RULES = Path(__file__).parent / "reference" / "argument_rules.txt"
+"""Every public function with what it says its arguments must be."""
+
+PROBES = (float("nan"), float("inf"), -1, 0, 0.5, 1.5, "?")
+
+
+def rules(name: str) -> str:
+    """Return what a function says that its arguments must be, when each is given values it may not take."""
+    function, found = public()[name], {}
+    args, named = example(function) or ((), {})
+    for key in [*range(len(args)), *named]:
+        for bad in PROBES:
+            given = (*args[:key], bad, *args[key + 1 :]) if isinstance(key, int) else args
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    function(*given, **named if isinstance(key, int) else {**named, key: bad})
+            except (ValueError, TypeError) as error:
+                rule = re.match(r"([^/]*?must be .*?), got ", str(error))
+                if rule and not re.search("number or an array|another kind", rule[1]):
+                    found[rule[1]] = None
+    return "; ".join([name, *found])
+
+
+def test_the_rules_of_arguments_are_those_of_the_table() -> None:
+    assert [rules(name) for name in sorted(public())] == RULES.read_text().splitlines()
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="no alarm on this system")

@@ -18,6 +18,7 @@ HEAVY = (
     "pcapng",
     "pulp",
     "scipy",
+    "sqlite3",
     "sympy",
 )
 

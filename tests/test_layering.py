@@ -69,6 +69,11 @@ def test_imports_follow_the_table():
     assert {module: wrong for module, wrong in found.items() if wrong} == {}
 
 
+def test_only_one_module_knows_the_modeller():
+    users = [path.name for path in SOURCES if "import pulp" in path.read_text(encoding="utf-8")]
+    assert users == ["linear.py"]
+
+
 @pytest.mark.parametrize(
     ("module", "source", "found"),
     [

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -115,13 +114,6 @@ def test_the_front_is_the_definition():
     assert result.objectives == ("latency", "cost", "throughput") and result.maximized == (False, False, True)
 
 
-def test_ties_are_kept_and_counted():
-    result = explore(
-        Space(Chip(), width=[8, 16, 32], trials=[1, 2]), lambda chip: {"x": chip.width}, minimize="x"
-    )
-    assert result.front.tolist() == [0, 1] and result.duplicates == 1 and result.knee == 0
-
-
 @pytest.mark.parametrize("vectorized", [True, ["channels", "width"], ["trials"], []])
 @pytest.mark.parametrize("chunk", [None, 1, 5])
 def test_arrays_give_the_same_answer(vectorized, chunk):
@@ -138,14 +130,6 @@ def test_arrays_give_the_same_answer(vectorized, chunk):
         assert len(calls) == groups[vectorized if vectorized is True else tuple(vectorized)]
 
 
-@pytest.mark.parametrize("options", [{}, {"chunk": 1}, {"chunk": 7}, {"vectorized": True, "chunk": 10}])
-def test_an_executor_gives_the_same_answer(options):
-    with ThreadPoolExecutor(3) as executor:
-        result = explore(grid(), solve, executor=executor, **options, **GOALS)
-        assert executor.submit(int).result() == 0  # it is the caller's: still open
-    assert_same(result, explore(grid(), solve, **GOALS))
-
-
 def test_more_tasks_than_are_in_flight(monkeypatch):
     monkeypatch.setattr("optimize.spaces.workers.IN_FLIGHT", 3)
     with ThreadPoolExecutor(2) as executor:
@@ -160,18 +144,6 @@ def test_some_designs_only():
     assert len(again.front) == len(full.front) == again.evaluations
     assert again.spec(again.knee) == full.spec(full.knee)
     assert explore(grid(), solve, designs=[3, 3], **GOALS).evaluations == 1
-
-
-def test_estimates_rank_by_best():
-    def simulate(chip):
-        return {"latency": SimpleNamespace(low=0, best=chip.width, high=99)}
-
-    result = explore(Space(Chip(), width=[16, 8]), simulate, minimize="latency")
-    assert result.front.tolist() == [1]
-    assert result.table["latency_low"].tolist() == [0, 0] and result.table["latency_high"].tolist() == [
-        99,
-        99,
-    ]
 
 
 def test_saturated_designs_stay_in_the_table_and_off_the_front():
@@ -249,12 +221,6 @@ def test_nothing_feasible_is_nearest_at_the_least_load():
     assert "inf," not in text
 
 
-def test_a_varied_field_may_be_an_objective_or_a_constraint():
-    result = explore(grid(), solve, minimize=["channels", "latency"], subject_to={"width": (8, 8)})
-    assert set(result.table["width"][result.front]) == {8}
-    assert result.front.size > 1
-
-
 def test_an_infeasible_exploration_says_what_excludes_and_by_how_much():
     result = explore(
         grid(), solve, minimize="cost", subject_to={"latency": (None, 2), "throughput": (25, 30)}
@@ -282,13 +248,6 @@ def test_an_infeasible_exploration_says_what_excludes_and_by_how_much():
     together = explore(grid(), solve, minimize="cost", subject_to={"latency": (None, 8), "cost": (None, 4)})
     assert "nothing is feasible: no constraint alone excludes all; the least violation is at" in str(together)
     assert explore(grid(), solve, **GOALS).closest is None
-
-
-def test_a_limit_that_nothing_finite_meets_excludes_all():
-    for method in ("exhaustive", "greedy"):
-        limits = {"cost": (None, -np.inf)}
-        result = explore(grid(), solve, minimize=["latency", "cost"], subject_to=limits, method=method)
-        assert not result.feasible.any() and result.excluded[-1].designs == len(result.feasible)
 
 
 def test_limits_are_inclusive_and_open():

@@ -40,7 +40,6 @@ def test_one_trial_in_closed_form(in_use):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"banks": 0}, "banks must be a whole number >= 1, got 0"),
         ({"in_use": 9}, "in_use must be below the 9 blocks, got 9"),
         ({"alloc_trial_count": 8}, "alloc_trial_count must be at most the 7 blocks of the list, got 8"),
     ],

@@ -233,13 +233,11 @@ def test_many_trials_go_on_geometrically():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"banks": 0}, "banks must be a whole number >= 1, got 0"),
         ({"alloc_trial_count": 0}, "alloc_trial_count must be a whole number >= 1, got 0"),
         ({"busy_accesses": -1}, "busy_accesses must be a whole number >= 0, got -1"),
         ({"other_access": 1.1}, r"other_access must be in \[0, 1\], got 1.1"),
         ({"other_packet": -0.1}, r"other_packet must be in \[0, 1\], got -0.1"),
         ({"access_within": 3}, r"access_within must be in \[0, 1\], got 3"),
-        ({"return_order": "first"}, "return_order must be one of together, as-read, random, got 'first'"),
         ({"readers": 0}, "readers must be a whole number >= 1, got 0"),
         ({"read_last": 2}, r"read_last must be in \[0, 1\], got 2"),
         ({"segments": [0]}, "segments must be a whole number >= 1, got 0"),

@@ -297,7 +297,6 @@ def test_a_service_law_with_rare_eternities():
 @pytest.mark.parametrize(
     ("capacity", "message"),
     [
-        (0, "capacity must be a whole number from 1 to 10000, got 0.0"),
         ([3, 4], "capacity must be one number, got shape (2,)"),
     ],
 )

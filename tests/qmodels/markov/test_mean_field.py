@@ -164,10 +164,6 @@ def test_an_explosion_is_told():
             "threshold must be a whole number >= 2, got 1.0",
         ),
         (
-            lambda: power_of_choices(arrival_rate=0.5, service_rate=1.0, choices=0),
-            "choices must be a whole number >= 1, got 0.0",
-        ),
-        (
             lambda: power_of_choices(arrival_rate=0.5, service_rate=1.0, choices=2).trajectory(
                 times=[1.0], initial=[0.1, 0.2]
             ),

@@ -152,7 +152,6 @@ def test_first_passage_keeps_small_entries():
     ("change", "message"),
     [
         ({"up": [[-1.0]]}, "up must be >= 0, got -1 in row 0, column 0"),
-        ({"up": [1.0]}, "up must be a matrix, got shape (1,)"),
         ({"down": [[1.0, 0.0]]}, "down must have shape (1, 1), got (1, 2)"),
         ({"local": [[-3.0]]}, "up + local + down must have rows that sum to 0, row 0 sums to -1"),
         (

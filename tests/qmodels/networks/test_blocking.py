@@ -222,11 +222,7 @@ def test_loss_network_against_the_whole_chain(load):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"arrival_rate": 0}, "arrival_rate must be > 0 or inf, got 0"),
-        ({"arrival_rate": math.nan}, "arrival_rate must be > 0 or inf, got nan"),
-        ({"service_rate": [1, -1]}, "service_rate must be finite and > 0, got -1.0"),
         ({"service_rate": [[1.0]]}, r"service_rate must list the rate of each station, got shape \(1, 1\)"),
-        ({"capacity": 0}, "capacity must be a whole number from 1 to 10000, got 0.0"),
         ({"service_scv": -1}, "service_scv must be finite and >= 0, got -1.0"),
         ({"arrival_scv": -1}, "arrival_scv must be finite and >= 0, got -1.0"),
         ({"blocking": "after"}, "blocking must be one of loss, after-service, .* got 'after'"),

@@ -129,7 +129,6 @@ def test_overload_by_the_open_classes():
             "population must be 0 for a class with arrivals, got 2 for 'a'",
         ),
         ({"arrival_rate": [1.0], "population": [0]}, r"population must have at least one job, got \[0\]"),
-        ({"arrival_rate": [-1.0, 0], "population": [0, 1]}, "arrival_rate must be finite and >= 0, got -1.0"),
     ],
 )
 def test_errors(arguments, message):

@@ -226,10 +226,6 @@ def test_the_ring_is_a_closed_random_walk():
         (lambda: ring_surplus(tasks=-1, queues=2), "tasks must be finite and >= 0, got -1.0"),
         (lambda: ring_surplus(tasks=1, queues=0), "queues must be a whole number >= 1, got 0.0"),
         (
-            lambda: ring_surplus(tasks=1, queues=2, compute_scv=-1),
-            "compute_scv must be finite and >= 0, got -1.0",
-        ),
-        (
             lambda: ring_block_imbalance(tasks=0, queues=2, blocks=2),
             "tasks must be finite and > 0, got 0.0",
         ),
