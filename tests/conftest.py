@@ -50,8 +50,19 @@ def pytest_collection():
         gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Put the benchmarks behind other tests, whose kernels they use; examples last, in small pieces."""
+    """Leave cases beyond those for CI to the night; benchmarks come behind tests, whose kernels they use."""
+    cases = {}
+    for item in items:
+        if item.get_closest_marker("in_ci"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for some in cases.values():
+        count = min(some[0].get_closest_marker("in_ci").args[0], len(some))
+        kept = {(2 * k + 1) * len(some) // (2 * count) for k in range(count)}
+        for k, item in enumerate(some):
+            if k not in kept:
+                item.add_marker(pytest.mark.slow)
     tests = Path(__file__).parent
     items.sort(key=lambda item: ("benchmarks" in item.path.parts) if tests in item.path.parents else 2)
 

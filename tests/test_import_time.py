@@ -58,3 +58,8 @@ def test_optimize_knows_no_device():
     rooms = ("fields", "hashing", "lazy_names", "named", "store", "cost", "whole")
     names = {"spec", *(f"spec.{room}" for room in rooms)}
     assert set(run.stdout.split()) <= {f"qmodels.systems.{name}" for name in names}
+
+
+def test_small_chains_do_not_wake_the_compiler():
+    small = "from qmodels.markov import CTMC; CTMC(generator=[[-1, 1], [3, -3]]).stationary()"
+    assert "numba" not in modules_after(small)

@@ -14,12 +14,9 @@ import qmodels as qm
 from optimize import Space, explore
 from qmodels.evidence.intervals import MeasuredError
 from qmodels.systems.spec.answer import Answer
-from qmodels.systems.spec.describe import describe, init
 from qmodels.systems.spec.fields import replace_fields
-from qmodels.systems.spec.kind import KINDS, kind_named, kind_of
+from qmodels.systems.spec.kind import KINDS, kind_named
 from qmodels.systems.spec.metrics import DETAILS, METRICS
-from qmodels.systems.spec.text.schema import json_schema
-from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 from validate import compare, simulate
 from validate.estimates.statistics import Estimate
 from validate.simulators import own_options
@@ -82,24 +79,6 @@ def answer(spec):
 @pytest.fixture(scope="module")
 def estimate(kind, spec):
     return simulate(spec, replications=2, **SMALL[kind])
-
-
-def test_the_file_of_a_spec_says_its_kind_and_reads_back(kind, spec, tmp_path):
-    text = to_toml(spec, kind=True)
-    assert text.startswith(f'kind = "{kind}"')
-    assert spec_from_toml(text) == spec
-    assert kind_of(spec).name == kind and isinstance(spec, kind_named(kind).spec())
-
-
-def test_init_writes_a_file_that_solves(kind):
-    assert qm.solve(spec_from_toml(init(kind))).metrics
-
-
-def test_describe_and_schema_know_every_field(kind):
-    rows, schema = describe(kind), json_schema(kind)
-    assert all(row.meaning for row in rows)
-    assert json.loads(json.dumps(schema)) == schema and schema["properties"]["kind"] == {"const": kind}
-    assert {row.name.partition(".")[0].partition("[")[0] for row in rows} <= set(schema["properties"])
 
 
 def test_answer_and_estimate_have_what_is_declared(spec, answer, estimate):
@@ -256,26 +235,9 @@ def test_explore(kind, spec):
     assert sorted(front.table[main].tolist()) == pytest.approx(sorted(each), rel=1e-9)
 
 
-def test_a_wrong_part_is_refused_by_name(spec):
-    for name in spec.__dataclass_fields__:
-        value = getattr(spec, name)
-        if hasattr(value, "__dataclass_fields__"):
-            with pytest.raises((ValueError, TypeError), match=name):
-                replace(spec, **{name: object()})
-            return
-    pytest.skip("this kind has no parts")
-
-
 def test_what_is_of_no_kind_is_refused():
     for verb in (qm.solve, simulate):
         with pytest.raises(TypeError, match="a system spec must be of a kind .*noc.*, got a int"):
             verb(3)
     with pytest.raises(ValueError, match="kind must be one of .*did you mean 'noc'"):
         kind_named("nocc")
-
-
-@pytest.mark.parametrize("kind", ["numa", "work-queues", "noc", "message-program"])
-@pytest.mark.parametrize("clock", [0.0, -1.0, float("nan"), np.array([1.0, 2.0])])
-def test_a_clock_is_one_positive_number(kind, clock):
-    with pytest.raises(ValueError, match="clock_ghz"):
-        replace(kind_named(kind).starter(), clock_ghz=clock)

@@ -21,6 +21,7 @@ from numpy.testing import assert_allclose
 import qmodels as qm
 from optimize import Space, explore
 from qmodels.systems.memory.dram_system import dram
+from qmodels.systems.memory.dram_traffic import Packets, StridedBlocks
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import field_paths, get_field, replace_fields, takes_array
 from qmodels.systems.spec.kind import KINDS, kind_named
@@ -38,6 +39,16 @@ BASES: dict[str, Any] = {name: kind_named(name).starter for name in KINDS} | {
     "packet-processor, controllers": lambda: PacketProcessor(dram=dram("DDR4-3200")),
     "packet-processor, bursts": lambda: PacketProcessor(
         workload=Workload(arrivals=OnOff(on_packets=10, peak_to_mean=3), hold_ns=300.0, load_factor=0.4)
+    ),
+    "noc, torus": lambda: qm.Noc(topology=qm.torus(4, 4)),
+    "noc, spidergon": lambda: qm.Noc(topology=qm.spidergon(16), link_width=8),
+    "dram, in order": lambda: dram(
+        "DDR4-3200", scheduler="in-order", traffic=Packets(blocks=7, write_fraction=0.3, arrival_rate=0.01)
+    ),
+    "dram, strides": lambda: dram(
+        "DDR4-3200",
+        scheduler="oldest-ready-first",
+        traffic=StridedBlocks(stride=5, write_fraction=0.3, arrival_rate=0.01),
     ),
 }
 

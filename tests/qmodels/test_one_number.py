@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -15,9 +14,6 @@ from numpy.testing import assert_allclose
 import qmodels as qm
 from qmodels import traffic
 from qmodels.systems.memory.dram_system import dram
-from qmodels.systems.memory.dram_traffic import AddressTrace, Packets, RandomBlocks, StridedBlocks
-from qmodels.systems.noc.router import Router
-from qmodels.systems.noc.topologies import mesh, ring, spidergon, torus
 from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.spec.fields import replace_fields
 
@@ -123,37 +119,6 @@ def test_a_packet_processor_alone_and_on_a_grid(chosen: dict[str, Any], design: 
         assert_same(alone, grid, place, (3, 2, 2))
 
 
-def test_designs_of_a_bundled_workload_are_alone_what_they_are_in_an_exploration() -> None:
-    """The spread of steps is what told designs from their neighbours: a term a step over all of them."""
-    from cases.study.packet_processor import default_processor, default_space, solved_columns
-    from optimize import explore
-
-    for workload in ("small-packets", "large-packets"):
-        space = default_space(default_processor(workload))
-        some = np.random.default_rng(3).integers(space.size, size=40)
-        found = [
-            explore(
-                space,
-                solved_columns,
-                minimize="packet_latency",
-                designs=some,
-                vectorized=how,
-                chunk=chunk,
-                digits=5,
-            )
-            for how, chunk in ((True, None), (True, 7), ("grid", None))
-        ]
-        for row, design in enumerate(found[0].table["design"][::4].tolist()):
-            alone = solved_columns(space.spec(design))
-            for result in found:
-                for name, value in alone.items():
-                    other = result.table[name][4 * row]
-                    if isinstance(value, str):
-                        assert other == value
-                    else:
-                        assert_allclose(other, value, rtol=EQUAL, atol=1e-300, err_msg=name)
-
-
 def data_queueing() -> tuple[Callable[..., Any], dict[str, list[Any]]]:
     def spec(banks: Any, trials: Any, load: Any) -> Any:
         base = DataQueueing()
@@ -174,50 +139,3 @@ def memory(scheduler: str, traffic: Any) -> tuple[Callable[..., Any], dict[str, 
     top = float(qm.solve(system).in_cycles()["saturation_rate"])
     rates = [part * top for part in (0.1, 0.9, 0.5, 1.3, 0.7)]
     return lambda rate: replace(system, traffic=replace(traffic, arrival_rate=rate)), {"rate": rates}
-
-
-def network(topology: Any, **changes: Any) -> tuple[Callable[..., Any], dict[str, list[Any]]]:
-    noc = qm.Noc(topology=topology, traffic=qm.noc.uniform(nodes=16), **changes)
-    top = float(qm.solve(noc).saturation_rate)
-    return lambda rate: replace(noc, injection_rate=rate), {
-        "rate": [part * top for part in (0.5, 0.05, 0.95, 1.2, 0.75)]
-    }
-
-
-SWEPT: dict[str, Callable[[], tuple[Callable[..., Any], dict[str, list[Any]]]]] = {
-    "data queueing": data_queueing,
-    "ring": lambda: network(ring(16)),
-    "spidergon": lambda: network(spidergon(16), link_width=8),
-    "torus": lambda: network(torus(4, 4)),
-    "mesh": lambda: network(mesh(4, 4), router=Router(virtual_channels=4, buffer_flits=4)),
-    **{
-        f"{scheduler} {type(traffic).__name__}": lambda scheduler=scheduler, traffic=traffic: memory(
-            scheduler, traffic
-        )
-        for scheduler in ("in-order", "oldest-ready-first", "fr-fcfs")
-        for traffic in (
-            RandomBlocks(write_fraction=0.3),
-            StridedBlocks(stride=5, write_fraction=0.3),
-            Packets(blocks=7, spacing=1, write_fraction=0.3),
-            AddressTrace(blocks=(0, 900, 1, 77, 12345), writes=(0, 1, 0, 0, 1)),
-        )
-    },
-}
-
-
-@pytest.mark.parametrize("kind", SWEPT)
-def test_any_other_system_alone_in_a_sweep_and_in_any_order(kind: str) -> None:
-    spec, columns = SWEPT[kind]()
-    count = len(next(iter(columns.values())))
-    orders = [list(range(count)), list(range(count))[::-1], [1, 0]]
-    sweeps = [qm.solve(spec(**{name: np.array(v)[order] for name, v in columns.items()})) for order in orders]
-    for k in range(count):
-        alone = numbers(qm.solve(spec(**{name: values[k] for name, values in columns.items()})))
-        for order, sweep in zip(orders, sweeps, strict=True):
-            for name, values in numbers(sweep).items() if k in order else ():
-                if np.shape(values)[:1] == (len(order),):
-                    found = np.asarray(values)[order.index(k)]
-                    same = found == alone[name]
-                    if np.asarray(found).dtype.kind in "fi":
-                        same = np.isclose(found, alone[name], rtol=EQUAL, atol=1e-300)
-                    assert np.all(same), (name, found, alone[name])

@@ -93,18 +93,6 @@ SYSTEMS = {
 }
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_the_numbers_of_real_systems_do_not_depend_on_the_workers(system):
-    make, options = SYSTEMS[system]
-    options = {**options, "replications": 3, "seed": 3}
-    alone = [simulate(spec, **options) for spec in make()]
-    for workers in (1, 2, 7):
-        with ThreadPoolExecutor(workers) as executor:
-            together = simulate(make(), executor=executor, **options)
-        for one, other in zip(together, alone, strict=True):
-            assert one.metrics == other.metrics and one.replications == other.replications
-
-
 def test_the_numbers_are_the_same_from_dask(toy):
     distributed = pytest.importorskip("distributed")
     with (

@@ -188,6 +188,7 @@ def unkilled(tmp_path_factory):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_killed_campaign_resumes_and_repeats_nothing(tmp_path, unkilled, seed):
     rng = np.random.default_rng(seed)

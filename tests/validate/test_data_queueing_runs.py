@@ -124,6 +124,7 @@ def play(spec, offered, seed):
         port.free = now + t.output_ports
 
 
+@pytest.mark.in_ci(10)
 @pytest.mark.parametrize("allocation", ALLOCATIONS, ids=lambda a: f"{a.policy} {a.admission}")
 @pytest.mark.parametrize("service", ["round-robin", "priority", "arrival-order"])
 def test_runs_equal_those_of_the_plain_loop(allocation, service):

@@ -123,6 +123,7 @@ def test_setup(threshold):
     verify(spec, means(q), within=0.03)
 
 
+@pytest.mark.in_ci(3)
 @pytest.mark.parametrize(
     "options", [{"discipline": "sharing"}, {"rate_multiplier": [1.0]}, {"discipline": "lifo"}]
 )
@@ -180,6 +181,7 @@ def test_interruption_with_several_servers():
     verify(spec, exact, within=0.04)
 
 
+@pytest.mark.in_ci(2)
 @pytest.mark.parametrize("service", [Deterministic(mean=1.0), WIDE], ids=["constant", "wide"])
 @pytest.mark.parametrize("discipline", ["sharing", "lifo-preemptive"])
 def test_insensitivity(discipline, service):

@@ -39,20 +39,22 @@ def lone_slice(pair):
     )
 
 
-@pytest.mark.parametrize(("intensity", "packets"), [(0.3, 10_000), (0.8, 30_000)])
+@pytest.mark.in_ci(1)
+@pytest.mark.parametrize(("intensity", "packets"), [(0.3, 10_000), (0.8, 12_000)])
 def test_slice_is_md1(lone_slice, intensity, packets):
     spec = offered(lone_slice, intensity / 8)
     result = simulate(spec, packets=packets, replications=20, saturation=False, confidence=0.999)
     wait = result.waiting["llc slice 0"]
     assert md1_wait(intensity, 8.0) in wait
-    assert wait.relative_half_width < 0.06
+    assert wait.relative_half_width < 0.1
     assert 20 + md1_wait(intensity, 8.0) in result.lookup_latency
     assert intensity in result.resources["llc slice 0"]
     assert result.llc_hit_ratio.best == 1.0
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize(
-    ("intensity", "packets", "hold_ns"), [(0.3, 10_000, 4_000.0), (0.8, 30_000, 10_000.0)]
+    ("intensity", "packets", "hold_ns"), [(0.3, 10_000, 4_000.0), (0.8, 12_000, 10_000.0)]
 )
 def test_pointer_memory_is_md1(pair, intensity, packets, hold_ns):
     # Enqueue and dequeue take 4 ns each. The dequeues are a second, independent Poisson stream where
@@ -68,13 +70,14 @@ def test_pointer_memory_is_md1(pair, intensity, packets, hold_ns):
     result = simulate(spec, packets=packets, replications=20, saturation=False, confidence=0.999)
     for part in ("write: pointer memory wait", "read: pointer memory wait"):
         assert md1_wait(intensity, 4.0) in result.latency_parts[part]
-        assert result.latency_parts[part].relative_half_width < 0.06
+        assert result.latency_parts[part].relative_half_width < 0.1
     assert intensity in result.utilization["pointer memory"]
     assert result.pointer_accesses_per_allocation.best == 1.0
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize(
-    ("intensity", "packets", "hold_ns"), [(0.3, 10_000, 20_000.0), (0.8, 30_000, 100_000.0)]
+    ("intensity", "packets", "hold_ns"), [(0.3, 10_000, 20_000.0), (0.8, 12_000, 100_000.0)]
 )
 def test_bank_is_md1(pair, intensity, packets, hold_ns):
     # Long holds for the same reason: the bank's memory is 600 ns at 0.8.
@@ -91,7 +94,7 @@ def test_bank_is_md1(pair, intensity, packets, hold_ns):
     result = simulate(spec, packets=packets, replications=20, seed=1, saturation=False, confidence=0.999)
     wait = result.waiting["channel 0 bank 0"]
     assert md1_wait(intensity, service) in wait
-    assert wait.relative_half_width < 0.06
+    assert wait.relative_half_width < 0.1
     # PASTA: an access meets the bank busy as often as the bank is busy.
     assert intensity in result.write_conflict_probability
     assert intensity in result.read_conflict_probability

@@ -28,6 +28,7 @@ def recorded(trace):
     return PacketProcessor(workload=Workload.from_trace(trace, hold_ns=500.0))
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize(("wanted", "rotations"), [(1000, 1 + 1), (13_000, 1 + 4), (16_000, 2 + 5)])
 def test_full_rotations_are_simulated(wanted, rotations):
     spec = recorded(EVEN)
@@ -56,6 +57,7 @@ def busy_stretch(turned):
     return Trace(times_ns=np.cumsum(np.roll(gaps, turned)), bytes=np.full(4000, 576), source="busy")
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("turned", [2000, 3600])
 def test_the_first_packet_of_a_trace_does_not_matter(turned):
     spec = PacketProcessor(workload=Workload.from_trace(busy_stretch(0), hold_ns=500.0))

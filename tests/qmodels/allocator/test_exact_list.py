@@ -11,6 +11,7 @@ from tests.qmodels.allocator.exact_list import exact_free_list
 SMALL = {"banks": 3, "blocks_per_bank": 3, "in_use": 3, "alloc_trial_count": 2}
 
 
+@pytest.mark.in_ci(2)
 @pytest.mark.parametrize(
     ("banks", "per_bank", "in_use", "busy", "trials"),
     [(3, 3, 3, 1, 2), (2, 4, 3, 1, 3), (3, 4, 4, 1, 3), (3, 4, 6, 1, 2), (4, 2, 3, 2, 2)],

@@ -17,6 +17,7 @@ MIX = {"segments": (1, 10, 24), "probability": (7 / 12, 4 / 12, 1 / 12)}
 SHORT = {"segments": (1, 2, 3, 18), "probability": (0.02, 0.18, 0.5, 0.3)}
 
 
+@pytest.mark.in_ci(3)
 @pytest.mark.parametrize("busy", [1, 2])
 @pytest.mark.parametrize("trials", [2, 3, 4, 5])
 @pytest.mark.parametrize("banks", [4, 8, 16])
@@ -29,6 +30,7 @@ def test_single_blocks_against_simulation(simulate_list, banks, busy, trials):
     assert_allclose(model.rejected_pmf[:2], rejected[:2], rtol=0.02)
 
 
+@pytest.mark.in_ci(3)
 @pytest.mark.parametrize("busy", [1, 2])
 @pytest.mark.parametrize("trials", [2, 3, 4])
 @pytest.mark.parametrize("law", [MIX, SHORT, {"segments": (8,), "probability": (1.0,)}])
@@ -41,6 +43,7 @@ def test_whole_packets_against_simulation(simulate_list, law, busy, trials):
     assert_allclose(model.adjacent_probability, near, rtol=0.1, atol=3e-5)
 
 
+@pytest.mark.in_ci(2)
 @pytest.mark.parametrize("trials", [2, 3])
 @pytest.mark.parametrize(
     "around",
@@ -61,6 +64,7 @@ def test_other_accesses_and_packets_against_simulation(simulate_list, around, tr
     assert_allclose(model.adjacent_probability, near, rtol=0.13)
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("trials", [2, 3, 4])
 def test_the_read_that_returns_a_packet_against_simulation(simulate_list, trials):
     around = {"other_access": 0.57}
@@ -71,6 +75,7 @@ def test_the_read_that_returns_a_packet_against_simulation(simulate_list, trials
     assert without.taken_busy_probability < 0.8 * taken
 
 
+@pytest.mark.in_ci(3)
 @pytest.mark.parametrize("trials", [2, 3, 5])
 @pytest.mark.parametrize(
     ("law", "around"),
@@ -91,6 +96,7 @@ def test_validated_lists_are_within_the_bar(simulate_list, law, around, trials):
     assert_allclose(model.taken_busy_probability, taken, rtol=0.05, atol=5e-4)
 
 
+@pytest.mark.in_ci(3)
 @pytest.mark.parametrize(
     ("banks", "busy", "trials", "law", "around"),
     [
@@ -116,6 +122,7 @@ def test_long_accesses_against_simulation(simulate_list, banks, busy, trials, la
     assert_allclose(model.adjacent_probability, near, rtol=0.1, atol=3e-4)
 
 
+@pytest.mark.in_ci(3)
 @pytest.mark.parametrize(("busy", "trials"), [(1, 2), (4, 3), (18, 2)])
 @pytest.mark.parametrize(
     "how",

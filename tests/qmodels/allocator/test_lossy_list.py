@@ -43,6 +43,7 @@ def tried_out(speed: float, overload: float, packets: int) -> tuple[np.ndarray, 
     return just_read[1:] / writes, later[1:] / writes, lost / writes
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize(("speed", "overload"), [(1.66, 0.06), (3.0, 0.06), (5.0, 0.15)])
 def test_short_lists_are_those_tried_out(speed, overload):
     just_read, later, lost = tried_out(speed, overload, 60_000)

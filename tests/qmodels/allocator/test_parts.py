@@ -20,6 +20,7 @@ from qmodels.systems.traffic.trace import Trace
 checks = settings(derandomize=True, deadline=None, max_examples=50)
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize(("inputs", "outputs", "speed"), [(1, 1, 1.0), (2, 2, 1.0), (4, 2, 0.5)])
 def test_access_order_against_ports_with_random_phases(inputs, outputs, speed):
     rng = np.random.default_rng(1)

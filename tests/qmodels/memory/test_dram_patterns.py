@@ -59,6 +59,7 @@ MET = [
 ]  # fmt: skip
 
 
+@pytest.mark.in_ci(5)
 @pytest.mark.parametrize("load", [0.4, 0.8])
 @pytest.mark.parametrize("spec", MET, ids=range(len(MET)))
 def test_waits_and_conflicts_are_simulated(spec, load):

@@ -251,6 +251,7 @@ def test_all_banks_are_busy_beyond_the_largest_rate(scheduler, page_policy):
         assert answer.read_conflict_probability == answer.write_conflict_probability == 1
 
 
+@pytest.mark.in_ci(3)
 @pytest.mark.parametrize("preset", ["DDR4-3200", "DDR5-6400", "HBM3", "LPDDR5-6400"])
 @pytest.mark.parametrize("page_policy", ["open", "closed"])
 def test_reads_among_forced_writes_are_simulated(preset, page_policy):

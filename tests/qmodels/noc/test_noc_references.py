@@ -29,6 +29,7 @@ def errors():
     return list(references.errors())
 
 
+@pytest.mark.in_ci(3)
 @pytest.mark.parametrize(("load", "allowed"), [(0.1, 1.0), (0.3, 1.0), (0.5, 2.0), (0.7, 4.0), (0.85, 8.0)])
 def test_mean_error_of_the_latency(errors, load, allowed):
     size = np.array([abs(latency) for _, at, latency, _ in errors if at == load])

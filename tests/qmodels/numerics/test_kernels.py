@@ -171,3 +171,23 @@ def test_machine_code_of_another_part_or_number_is_not_used(total, monkeypatch):
     assert not again()._on_disk((x,)) and again()(x) == 14850.0
     monkeypatch.setattr(module, "twice", kernels.part(lambda x: x))
     assert not again()._on_disk((x,)) and again()(x) == 4950.0
+
+
+def test_kernels_compile_where_no_cache_can_be_written(monkeypatch):
+    import numba
+
+    tried = []
+
+    def without_cache(**options):
+        tried.append(options.get("cache", False))
+        if options.get("cache"):
+            raise RuntimeError("cannot cache function: no locator available")
+        return lambda function: function
+
+    monkeypatch.setattr(numba, "njit", without_cache)
+
+    def double(x):
+        return 2 * x
+
+    assert kernels.compiled(double)(4) == 8
+    assert tried == [True, False]

@@ -26,6 +26,7 @@ def processor(**changes: Any) -> Any:
     return replace_fields(replace(qm.PacketProcessor(), dram=DDR5), changes)
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize(
     "changes",
     [
@@ -68,6 +69,7 @@ def test_an_idle_processor_is_as_fast_as_the_simulated_one() -> None:
         assert_allclose(model.metrics[name], found.metrics[name].best, rtol=0.04)
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("device", ["DDR4-3200", "DDR5-6400"])
 def test_latency_at_half_load_is_within_a_tenth_of_the_simulated_one(device: str) -> None:
     spec = processor(**{"dram": qm.dram(device, channels=4)})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import qmodels.queues as queues
 from qmodels.laws import Deterministic, Erlang, Exponential, HyperExponential
 from qmodels.queues import (
     engset,
@@ -239,15 +238,6 @@ def test_inputs_broadcast_and_are_not_changed():
     assert mmc(arrival_rate=[], service_rate=1, servers=2).mean_waiting_time.shape == (0,)
     assert erlang_b(servers=[[1], [2]], offered_load=[0.5, 1, 2]).shape == (2, 3)
     assert np.ndim(erlang_c(servers=2, offered_load=1.0)) == 0
-
-
-def test_every_public_name_exists_and_has_an_example():
-    assert sorted(queues.__all__) == queues.__all__
-    for name in queues.__all__:
-        thing = getattr(queues, name)
-        assert thing.__doc__
-        if name != "Law":
-            assert ">>>" in thing.__doc__, name
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ def test_in_order_banks_of_three_bursts_are_within_one_percent(load):
     assert error / found.read_latency.best < 0.008
 
 
+@pytest.mark.in_ci(3)
 @pytest.mark.parametrize("busy", [8, 12])
 @pytest.mark.parametrize("load", [0.3, 0.6, 0.8, 0.9])
 def test_oldest_ready_first_is_within_two_percent(busy, load):
@@ -70,6 +71,7 @@ TRAFFICS = {
 }
 
 
+@pytest.mark.in_ci(5)
 @pytest.mark.parametrize("traffic", TRAFFICS.values(), ids=TRAFFICS)
 @pytest.mark.parametrize("scheduler", ["in-order", "oldest-ready-first", "fr-fcfs"])
 def test_every_traffic_is_served_and_the_parts_add_up(traffic, scheduler):
