@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qmodels.systems.laws.times import Erlang, Exponential, Geometric, LogNormal
+from qmodels.systems.laws.times import Erlang, Exponential, Geometric, HyperExponential, LogNormal
 from qmodels.systems.stations.parts import ForkJoin, JobClass, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station
 from validate import compare
@@ -43,11 +43,38 @@ EXACT = {
     "M/M/1/4": single_station(arrivals=POISSON, service=UNIT, capacity=4),
     "M/M/1+M": single_station(arrivals=POISSON, service=UNIT, patience=Exponential(mean=3.0)),
     "vacations": single_station(arrivals=POISSON, service=UNIT, vacation=LONG),
+    "vacation, one": single_station(arrivals=POISSON, service=UNIT, vacation=LONG, multiple_vacations=False),
+    "set-up": single_station(arrivals=POISSON, service=UNIT, setup=LONG),
+    "set-up for three": single_station(arrivals=POISSON, service=UNIT, setup=LONG, setup_threshold=3),
+    "batches": single_station(arrivals=Exponential(mean=3.2), service=UNIT, batch=Geometric(mean=2.0)),
+    "rates": single_station(arrivals=Exponential(mean=0.5), service=UNIT, rate_multiplier=[1, 2, 3]),
+    "delay": single_station(arrivals=POISSON, service=LogNormal(mean=1.0, scv=4.0), servers=INF),
+    "LIFO, hyperexponential": single_station(
+        arrivals=POISSON,
+        service=HyperExponential(probabilities=[0.9, 0.1], means=[0.5, 5.5]),
+        discipline="lifo-preemptive",
+    ),
     "Geo/Geo/1": single_station(arrivals=Geometric(mean=5.0), service=Geometric(mean=3.0), clocked=True),
     "priorities": two_classes("priority"),
     "preemption": two_classes("priority-preemptive"),
     "BCMP": two_classes("lifo-preemptive"),
     "Jackson": a_network(JobClass(arrivals=Exponential(mean=1.0)), servers=2),
+    "mixed": QueueingNetwork(
+        stations=[
+            Station(name="a", service=LONG, discipline="sharing"),
+            Station(name="b", service=Exponential(mean=1.6)),
+        ],
+        classes=[
+            JobClass(name="open", arrivals=Exponential(mean=6.0)),
+            JobClass(name="closed", population=3),
+        ],
+        routing={("a", "open"): "b", ("a", "closed"): "b", ("b", "closed"): "a"},
+    ),
+    "two classes in turn": QueueingNetwork(
+        stations=Station(name="s", service=UNIT, discipline="sharing"),
+        classes=[JobClass(name="ask", arrivals=Exponential(mean=3.0)), JobClass(name="reply")],
+        routing={("s", "ask"): ("s", "reply")},
+    ),
     "fork": QueueingNetwork(
         stations=[Station(name="a", service=UNIT), Station(name="b", service=UNIT)],
         classes=JobClass(arrivals=Exponential(mean=2.0), entry="f"),

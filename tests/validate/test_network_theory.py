@@ -11,18 +11,15 @@ from math import inf
 import numpy as np
 import pytest
 
-from qmodels import networks, queues
+from qmodels import queues
 from qmodels.systems.laws.times import (
     MAP,
     Deterministic,
     Empirical,
-    Erlang,
     Exponential,
-    Geometric,
     HyperExponential,
-    LogNormal,
 )
-from qmodels.systems.stations.parts import ForkJoin, JobClass, Station
+from qmodels.systems.stations.parts import JobClass, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station, tandem
 from qmodels.systems.stations.routing import Cyclic, ShortestQueue, StateDependent
 from validate import simulate
@@ -55,13 +52,6 @@ def means(q, *names):
     return {name: getattr(q, name) for name in names or every}
 
 
-@pytest.mark.parametrize("servers", [1, 3])
-def test_several_servers(servers):
-    q = queues.mmc(arrival_rate=0.7 * servers, service_rate=1.0, servers=servers)
-    spec = single_station(arrivals=poisson(0.7 * servers), service=ONE, servers=servers)
-    verify(spec, means(q) | {"waiting_probability": q.waiting_probability}, within=0.05)
-
-
 def test_quantiles_of_the_response_time():
     result = simulate(
         single_station(arrivals=poisson(0.7), service=ONE),
@@ -76,53 +66,6 @@ def test_quantiles_of_the_response_time():
     assert -np.log(0.1 / 0.7) / 0.3 in waiting
 
 
-def test_full_station_loses():
-    q = queues.mmck(arrival_rate=1.1, service_rate=1.0, servers=1, capacity=5)
-    spec = single_station(arrivals=poisson(1.1), service=ONE, capacity=5)
-    exact = means(q) | {"blocking_probability": q.blocking_probability, "throughput": q.throughput}
-    verify(spec, exact, within=0.02)
-
-
-def test_impatience():
-    q = queues.erlang_a(arrival_rate=3.0, service_rate=1.0, servers=3, patience_rate=0.5)
-    spec = single_station(arrivals=poisson(3.0), service=ONE, servers=3, patience=Exponential(mean=2.0))
-    exact = means(q, "mean_waiting_time", "mean_number_in_queue")
-    verify(spec, exact | {"abandonment_probability": q.abandonment_probability}, within=0.03)
-
-
-@pytest.mark.parametrize("multiple", [True, False])
-def test_vacations(multiple):
-    q = queues.mg1_vacations(
-        arrival_rate=0.7,
-        mean_service_time=1.0,
-        service_scv=0.5,
-        vacation=Erlang(mean=2.0, phases=2),
-        multiple=multiple,
-    )
-    spec = single_station(
-        arrivals=poisson(0.7),
-        service=Erlang(mean=1.0, phases=2),
-        vacation=Erlang(mean=2.0, phases=2),
-        multiple_vacations=multiple,
-    )
-    verify(spec, means(q), within=0.03)
-
-
-@pytest.mark.parametrize("threshold", [1, 3])
-def test_setup(threshold):
-    q = queues.mg1_setup(
-        arrival_rate=0.7,
-        mean_service_time=1.0,
-        service_scv=1.0,
-        setup=Deterministic(mean=3.0),
-        threshold=threshold,
-    )
-    spec = single_station(
-        arrivals=poisson(0.7), service=ONE, setup=Deterministic(mean=3.0), setup_threshold=threshold
-    )
-    verify(spec, means(q), within=0.03)
-
-
 @pytest.mark.in_ci(3)
 @pytest.mark.parametrize(
     "options", [{"discipline": "sharing"}, {"rate_multiplier": [1.0]}, {"discipline": "lifo"}]
@@ -135,33 +78,6 @@ def test_vacations_and_setup_with_other_disciplines(off, options):
     q = model(arrival_rate=0.7, mean_service_time=1.0, service_scv=1.0, **law)
     spec = single_station(arrivals=poisson(0.7), service=ONE, **{off: Deterministic(mean=2.0)}, **options)
     verify(spec, means(q, "mean_number_in_system", "mean_response_time", "utilization"), within=0.04)
-
-
-def test_batches():
-    q = queues.mxg1(arrival_rate=0.3, batch_mean=2.0, batch_scv=0.5, mean_service_time=1.0, service_scv=0.0)
-    spec = single_station(arrivals=poisson(0.3), service=Deterministic(mean=1.0), batch=Geometric(mean=2.0))
-    verify(spec, means(q), within=0.03)
-
-
-@pytest.mark.parametrize(
-    ("discipline", "model"),
-    [("priority", queues.mg1_nonpreemptive), ("priority-preemptive", queues.mg1_preemptive_resume)],
-)
-def test_priorities(discipline, model):
-    q = model(arrival_rate=[0.3, 0.4], mean_service_time=[1.0, 1.0], service_scv=[1.0, 0.0])
-    spec = QueueingNetwork(
-        stations=Station(name="s", service={"a": ONE, "b": Deterministic(mean=1.0)}, discipline=discipline),
-        classes=[
-            JobClass(name=n, arrivals=poisson(r), priority=p)
-            for p, (n, r) in enumerate((("a", 0.3), ("b", 0.4)))
-        ],
-    )
-    exact = {
-        f"{metric}[{name}]": getattr(q, metric)[k]
-        for k, name in enumerate("ab")
-        for metric in ("mean_waiting_time", "mean_response_time")
-    }
-    verify(spec, exact, within=0.05)
 
 
 def test_interruption_with_several_servers():
@@ -181,21 +97,6 @@ def test_interruption_with_several_servers():
     verify(spec, exact, within=0.04)
 
 
-@pytest.mark.in_ci(2)
-@pytest.mark.parametrize("service", [Deterministic(mean=1.0), WIDE], ids=["constant", "wide"])
-@pytest.mark.parametrize("discipline", ["sharing", "lifo-preemptive"])
-def test_insensitivity(discipline, service):
-    spec = single_station(arrivals=poisson(0.7), service=service, discipline=discipline)
-    rho = 0.7
-    exact = {
-        "mean_response_time": 1 / (1 - rho),
-        "mean_waiting_time": rho / (1 - rho),
-        "mean_number_in_system": rho / (1 - rho),
-        "utilization": rho,
-    }
-    verify(spec, exact, within=0.05, passages=100_000)
-
-
 def test_sharing_never_slows_a_job_that_is_alone():
     # A loss system with one place: whoever gets in is alone.
     spec = single_station(arrivals=poisson(0.7), service=ONE, discipline="sharing", capacity=1)
@@ -206,30 +107,6 @@ def test_sharing_never_slows_a_job_that_is_alone():
 def test_last_come_first_served_waits_as_long_in_the_mean():
     spec = single_station(arrivals=poisson(0.7), service=WIDE, discipline="lifo")
     verify(spec, {"mean_waiting_time": 0.7 * (1 + WIDE.scv) / 2 / 0.3}, within=0.1)
-
-
-@pytest.mark.parametrize("options", [{"rate_multiplier": [1, 2, 3]}, {"servers": 3, "discipline": "sharing"}])
-def test_rates_that_depend_on_the_number(options):
-    q = queues.mmc(arrival_rate=2.1, service_rate=1.0, servers=3)
-    spec = single_station(arrivals=poisson(2.1), service=ONE, **options)
-    verify(spec, means(q, "mean_response_time", "mean_number_in_system"), within=0.03)
-
-
-def test_delay_never_waits():
-    spec = single_station(arrivals=poisson(2.0), service=LogNormal(mean=1.0, scv=4.0), servers=inf)
-    exact = {
-        "mean_response_time": 1.0,
-        "mean_number_in_system": 2.0,
-        "mean_waiting_time": 0,
-        "utilization": 0,
-    }
-    verify(spec, exact, within=0.03)
-
-
-def test_clocked_time():
-    q = queues.geog1(arrival_rate=0.2, mean_service_time=3.5, service_scv=1 - 1 / 3.5)
-    spec = single_station(arrivals=Geometric(mean=5.0), service=Geometric(mean=3.5), clocked=True)
-    verify(spec, means(q), within=0.04)
 
 
 def test_correlated_arrivals():
@@ -299,83 +176,6 @@ def test_full_second_station(blocking):
             else 0.9 * (1 - exact["blocking_probability[1]"])
         )
     verify(spec, exact, within=0.05)
-
-
-def test_fork_and_join():
-    f = networks.fork_join(arrival_rate=0.5, service_rate=1.0, branches=2)
-    spec = QueueingNetwork(
-        stations=[Station(name=n, service=ONE) for n in "ab"],
-        forks=[ForkJoin(name="f", branches=["a", "b"])],
-        classes=JobClass(arrivals=poisson(0.5), entry="f"),
-    )
-    exact = {
-        "system_response_time": f.mean_response_time,
-        "mean_number_in_network": f.mean_number_in_system,
-        "mean_response_time[a]": 2.0,
-    }
-    verify(spec, exact, within=0.02)
-
-
-def test_closed_network_with_feedback_and_think_time():
-    m = networks.convolution(
-        population=6, service_rate=[1.0, 0.25], visits=[1 / 0.3, 0.4 / 0.3], servers=[1, 2], think_time=5.0
-    )
-    spec = QueueingNetwork(
-        stations=[
-            Station(name="cpu", service=ONE),
-            Station(name="disk", service=poisson(0.25), servers=2),
-            Station(name="think", service=Deterministic(mean=5.0), servers=inf),
-        ],
-        classes=JobClass(population=6, reference="think"),
-        routing={"think": "cpu", "cpu": {"disk": 0.4, "cpu": 0.3, "think": 0.3}, "disk": "cpu"},
-    )
-    exact = {
-        "system_throughput": m.system_throughput,
-        "system_response_time": m.system_response_time,
-        "mean_number_in_network": m.mean_number_in_network,
-    }
-    for k, name in enumerate(("cpu", "disk")):
-        exact[f"utilization[{name}]"] = m.utilization[k]
-        exact[f"mean_number_in_system[{name}]"] = m.mean_number_in_system[k]
-        exact[f"throughput[{name}]"] = m.throughput[k]
-    verify(spec, exact, within=0.02, passages=10_000)
-
-
-def test_mixed_network_shared_by_open_and_closed_jobs():
-    m = networks.mixed(
-        arrival_rate={"open": 0.3, "closed": 0},
-        population={"open": 0, "closed": 3},
-        mean_service_time={"a": 1.0, "b": 0.8},
-    )
-    spec = QueueingNetwork(
-        stations=[
-            Station(name="a", service=Erlang(mean=1.0, phases=2), discipline="sharing"),
-            Station(name="b", service=poisson(1 / 0.8)),
-        ],
-        classes=[JobClass(name="open", arrivals=poisson(0.3)), JobClass(name="closed", population=3)],
-        routing={("a", "open"): "b", ("a", "closed"): "b", ("b", "closed"): "a"},
-    )
-    exact = {}
-    for i, station in enumerate("ab"):
-        for k, name in enumerate(("open", "closed")):
-            place = f"[{station}, {name}]"
-            exact |= {
-                "mean_number_in_system" + place: m.mean_number_in_system[i, k],
-                "throughput" + place: m.throughput[i, k],
-                "utilization" + place: m.utilization[i, k],
-            }
-    verify(spec, exact, within=0.05)
-
-
-def test_class_switching():
-    # A job passes the same station once in each class: an M/M/1 of twice the arrivals.
-    spec = QueueingNetwork(
-        stations=Station(name="s", service=ONE, discipline="sharing"),
-        classes=[JobClass(name="ask", arrivals=poisson(0.35)), JobClass(name="reply")],
-        routing={("s", "ask"): ("s", "reply")},
-    )
-    exact = {"mean_number_in_system": 0.7 / 0.3, "mean_response_time[reply]": 1 / 0.3}
-    verify(spec, exact | {"system_response_time": 2 / 0.3, "throughput[ask]": 0.35}, within=0.05)
 
 
 def test_in_turn_makes_regular_arrivals():
