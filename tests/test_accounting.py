@@ -150,6 +150,7 @@ def both(kind: str) -> tuple[Any, Any, set[str]]:
     model = called(lambda: made.append(qm.solve(spec)))
     other = kind_named(kind).starter()
     options = {"replications": 2, "executor": Here(), "progress": lambda *_: None, **SMALL.get(kind, {})}
+    simulate(other, **options)  # under the tracer kernels would take twice as long to compile
     simulator = called(lambda: made.append(simulate(other, **options)))
     alike = {one for one in model & simulator if calculates(one[0], one[2])}
     names = {f"{Path(file).relative_to(ROOM).with_suffix('').as_posix()}: {name}" for file, name, _ in alike}

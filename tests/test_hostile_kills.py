@@ -143,11 +143,12 @@ def kernels(tmp_path_factory):
     assert finished(started("-c", WORK, "campaign", tmp_path_factory.mktemp("kernels") / "out")) == (0, "")
 
 
+@pytest.mark.in_ci(1)
 @POSIX
 @pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("what", TABLES)
 def test_work_that_is_killed_loses_nothing_and_repeats_nothing(what, tmp_path):
-    killed(what, tmp_path, 4, random.Random(what))
+    killed(what, tmp_path, 3, random.Random(what))
 
 
 @POSIX
@@ -179,6 +180,7 @@ def test_pieces_of_a_killed_save_are_taken_over(tmp_path):
     assert not (out / ".writing").exists() and (out / "designs-dram.csv").read_text() != "half"
 
 
+@pytest.mark.in_ci(1)
 @POSIX
 @pytest.mark.parametrize("size", [100, 20_000])
 def test_a_full_disk_is_named_in_a_line(tmp_path, size):
@@ -240,6 +242,7 @@ COMMANDS = (
 )  # fmt: skip
 
 
+@pytest.mark.in_ci(4)
 @POSIX
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
 @pytest.mark.usefixtures("interruptible")

@@ -99,6 +99,7 @@ def test_processes_make_and_write_one_store_at_once(tmp_path):
         assert set(store.get(keys)) == set(keys)
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 @pytest.mark.parametrize("seed", range(4))
 def test_a_killed_writer_loses_nothing_it_reported(tmp_path, seed):
