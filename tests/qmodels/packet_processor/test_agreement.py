@@ -48,7 +48,7 @@ def test_model_and_simulation_agree(
 ) -> None:
     full = qm.solve(processor(10.0, design)).saturation_data_rate
     spec = processor(design["load"] * full, design)
-    model, run = qm.solve(spec), simulate(spec, packets=12_000, replications=8, seed=11)
+    model, run = qm.solve(spec), simulate(spec, packets=8_000, replications=8, seed=11)
     assert run.stable and model.stable
     assert abs(model.packet_latency / run.packet_latency.best - 1) < latency_bound
     assert run.packet_latency.high - run.packet_latency.low < 0.08 * run.packet_latency.best
