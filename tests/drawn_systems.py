@@ -14,10 +14,25 @@ import numpy as np
 
 import qmodels as qm
 from cases.evidence.systems import MEMORIES, Drawing
-from qmodels.systems.cache.spec import CacheLevel, CacheSystem
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.parts import Tokens
-from qmodels.systems.composed.steps import (
+from qmodels import (
+    CacheLevel,
+    CacheSystem,
+    Flow,
+    Noc,
+    Station,
+    System,
+    Tokens,
+    crossbar,
+    dram,
+    mesh,
+    ring,
+    torus,
+)
+from qmodels.laws import Exponential
+from qmodels.noc import uniform
+from qmodels.packets import FreeList
+from qmodels.parts import BankedChannels
+from qmodels.steps import (
     Acquire,
     Allocate,
     Branch,
@@ -32,20 +47,10 @@ from qmodels.systems.composed.steps import (
     Send,
     Visit,
     Write,
-    all_steps,
 )
-from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Exponential
-from qmodels.systems.memory.banked_channels import BankedChannels
-from qmodels.systems.memory.dram_system import dram
-from qmodels.systems.noc.patterns import uniform
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import crossbar, mesh, ring, torus
-from qmodels.systems.packets.free_list import FreeList
+from qmodels.systems.composed.steps import all_steps
 from qmodels.systems.spec.named import Named
-from qmodels.systems.stations.parts import Station
-from qmodels.systems.traffic.popularity import Zipf
-from qmodels.systems.traffic.sizes import bimodal
+from qmodels.traffic import Zipf, bimodal
 
 LOADS = (0.3, 1.3)
 """Of the rates at which the first resource is full."""

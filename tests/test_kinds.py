@@ -11,14 +11,12 @@ import numpy as np
 import pytest
 
 import qmodels as qm
-from optimize import Space, explore
+from optimize import Space, explore, replace_fields
+from qmodels import Answer
 from qmodels.evidence.intervals import MeasuredError
-from qmodels.systems.spec.answer import Answer
-from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.spec.kind import KINDS, kind_named
 from qmodels.systems.spec.metrics import DETAILS, METRICS
-from validate import compare, simulate
-from validate.estimates.statistics import Estimate
+from validate import Estimate, compare, simulate
 from validate.simulators import own_options
 
 SMALL = {

@@ -15,7 +15,8 @@ from qmodels import laws, queues
 from qmodels.systems.laws.kinds import LAWS, RENEWAL
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
 from qmodels.systems.spec.text.toml import from_toml, to_toml
-from qmodels.systems.traffic.arrivals import OnOff, Poisson, modelled
+from qmodels.systems.traffic.arrivals import modelled
+from qmodels.traffic import OnOff, Poisson
 from validate import simulate
 from validate.engine.sampling import sample, unit_gaps
 

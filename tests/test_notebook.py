@@ -12,7 +12,7 @@ import pytest
 
 import qmodels as qm
 from cases.cli.main import main
-from optimize.analysis.tornado import tornado
+from optimize import tornado
 from validate.campaigns import progress
 
 

@@ -19,15 +19,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 import qmodels as qm
-from optimize import Space, explore
-from qmodels.systems.memory.dram_system import dram
-from qmodels.systems.memory.dram_traffic import Packets, StridedBlocks
-from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.spec.fields import field_paths, get_field, replace_fields, takes_array
+from optimize import Space, explore, field_paths, get_field, replace_fields
+from qmodels import PacketProcessor, Workload, dram
+from qmodels.memory import StridedBlocks
+from qmodels.systems.memory.dram_traffic import Packets
+from qmodels.systems.spec.fields import takes_array
 from qmodels.systems.spec.kind import KINDS, kind_named
 from qmodels.systems.spec.text.toml import to_toml
-from qmodels.systems.traffic.arrivals import OnOff
-from qmodels.systems.traffic.workload import Workload
+from qmodels.traffic import OnOff
 
 EQUAL = 1e-9
 SPACES = 1

@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from qmodels import DataQueueing
 from qmodels.allocator import free_list, list_memory
 from qmodels.allocator.data_queueing import solve_data_queueing
-from qmodels.systems.packets.data_queueing import Allocation, DataQueueing
+from qmodels.systems.packets.data_queueing import Allocation
 
 VMS1_SIZES = [2097152, 3145728, 3495232, 3670016, 3774848, 3984576, 4054528, 4194304]
 

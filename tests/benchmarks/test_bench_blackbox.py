@@ -14,8 +14,7 @@ from functools import cached_property
 import numpy as np
 import pytest
 
-from optimize import Between, Domain, Search
-from optimize.search.pareto import compare_fronts, hypervolume, nondominated
+from optimize import Between, Domain, Search, compare_fronts, hypervolume, nondominated
 
 SEEDS, BATCH, MOST, SHARES = range(5), 4, 38, (0.8, 0.9, 0.95, 0.98)
 NOISE, INPUTS = 0.02, 6

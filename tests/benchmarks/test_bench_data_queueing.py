@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
+from qmodels import DataQueueing
+from qmodels.systems.packets.data_queueing import Allocation, DataMemory
 from validate.data_queueing.kernel import run
 from validate.data_queueing.world import build_world, draw_packets
 

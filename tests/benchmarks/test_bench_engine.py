@@ -15,9 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qmodels.systems.laws.times import Exponential
-from qmodels.systems.stations.parts import JobClass, Station
-from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station
+from qmodels import JobClass, QueueingNetwork, Station, single_station
+from qmodels.laws import Exponential
 from validate.engine.histogram import BINS
 from validate.engine.sampling import law_table
 from validate.engine.streams import new_streams

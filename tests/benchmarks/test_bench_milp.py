@@ -8,12 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from optimize.analysis.sobol import sobol
-from optimize.programs.components import tabulate
-from optimize.programs.front import exact_front
-from optimize.programs.milp import choose
-from optimize.programs.placement import place
-from optimize.spaces.space import Space
+from optimize import Space, choose, exact_front, place, sobol, tabulate
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ import pytest
 
 import qmodels as qm
 from cases.study.packet_processor import CHOICES, FULL_CHOICES, SUBJECT_TO, default_processor, default_space
-from optimize import explore
-from optimize.analysis.sensitivity import continuous_fields, sensitivity
+from optimize import explore, replace_fields, sensitivity
+from optimize.analysis.sensitivity import continuous_fields
 from optimize.spaces.evaluation import significant
-from qmodels.systems.spec.fields import replace_fields, takes_array
+from qmodels.systems.spec.fields import takes_array
 
 FINE_CHOICES: dict[str, tuple[float, ...]] = {
     "interleaving_step": (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64),

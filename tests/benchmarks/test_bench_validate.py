@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels import PacketProcessor
 from validate.composed.world import new_machine
 from validate.packet_processor import counts as c
 from validate.packet_processor.run import Job, run_replication

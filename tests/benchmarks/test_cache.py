@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import qmodels as qm
-from qmodels.systems.cache.spec import CacheLevel, CacheSystem
-from qmodels.systems.traffic.popularity import Zipf
+from qmodels import CacheLevel, CacheSystem
+from qmodels.traffic import Zipf
 from validate.cache.experiment import CacheExperiment
 
 SPECS = {

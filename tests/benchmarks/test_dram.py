@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from qmodels import dram
+from qmodels.memory import RandomBlocks
 from qmodels.memory.dram.solve import solve_dram
-from qmodels.systems.memory.dram_system import dram
-from qmodels.systems.memory.dram_traffic import RandomBlocks
 from validate.dram.run import DramJob, run_replication
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from cases.published.llc3d import realistic
+from qmodels import LlcProcessor
 from qmodels.llc.processor_hits import _lines
 from qmodels.llc.solve_processor import solve_llc_processor
-from qmodels.systems.cache.llc_processor import ARCHITECTURES, LlcProcessor
+from qmodels.systems.cache.llc_processor import ARCHITECTURES
 from validate.llc_processor.experiment import new_world, run
 
 REQUESTS = 100_000

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from qmodels import solve
-from qmodels.systems.noc.patterns import uniform
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import mesh
+from qmodels import Noc, mesh, solve
+from qmodels.noc import uniform
 
 
 def network(side, rate):

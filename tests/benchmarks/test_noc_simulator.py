@@ -11,10 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from qmodels.systems.noc.patterns import uniform
-from qmodels.systems.noc.router import Router
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import mesh
+from qmodels import Noc, mesh
+from qmodels.noc import Router, uniform
 from validate.noc.replication import NocJob, run_replication
 
 POINTS = {"single-flit packets, 0.1 packets/cycle": (1, 0.1), "9-flit packets, 0.1 flits/cycle": (9, 0.1 / 9)}

@@ -11,10 +11,9 @@ from cases.study.goals import goals_of, question_of, space_of
 from cases.study.screen import Screen
 from cases.study.simulating import Runs
 from cases.study.study import decided, solved
-from optimize import Space
+from optimize import Space, replace_fields
 from qmodels import Noc, PacketProcessor, solve, spidergon
 from qmodels.evidence import intervals
-from qmodels.systems.spec.fields import replace_fields
 
 WIDTHS = [4, 8, 16, 32]
 NOC = Noc(topology=spidergon(8), injection_rate=0.01, packet_bytes=64)

@@ -20,10 +20,10 @@ from cases.evidence.constants import Group, loaded, measure
 from cases.evidence.directions import DECISIONS, directions, neighbours
 from cases.evidence.page import picture
 from cases.evidence.record import read, resolved
+from optimize import replace_fields
+from qmodels import PacketProcessor
 from qmodels.evidence import intervals
 from qmodels.evidence.features import Features
-from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.spec.kind import kind_named
 
 

@@ -18,7 +18,7 @@ from cases.evidence.freezing import freeze
 from cases.evidence.record import drawn, outcome, read, renewed, solved, spec_of, write
 from qmodels.systems.spec.kind import KINDS
 from qmodels.systems.spec.text.toml import to_toml
-from qmodels.systems.traffic.arrivals import Recorded
+from qmodels.traffic import Recorded
 
 
 class Inline(Executor):

@@ -17,9 +17,10 @@ from cases.study.packet_processor import (
     generate_trace,
     solved_columns,
 )
-from qmodels.systems.noc.topology import Topology
-from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.spec.fields import array_fields, replace_fields
+from optimize import replace_fields
+from qmodels import PacketProcessor
+from qmodels.noc import Topology
+from qmodels.systems.spec.fields import array_fields
 
 
 def test_bundled_trace_is_what_its_generator_makes():

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from optimize import replace_fields
 from qmodels import PacketProcessor, solve
-from qmodels.systems.spec.fields import replace_fields
-from qmodels.systems.traffic.arrivals import OnOff
-from qmodels.systems.traffic.sizes import bimodal, imix
+from qmodels.traffic import OnOff, bimodal, imix
 from validate import simulate
 
 

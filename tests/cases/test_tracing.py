@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from qmodels.systems.traffic.trace import read_trace
+from qmodels import read_trace
 
 HEAD = "no;us;len\n"
 

@@ -18,9 +18,9 @@ sys.path.append(str(DOCS))
 
 from machinery import architecture, commands, fields, models  # noqa: E402
 
+from qmodels import Answer  # noqa: E402
 from qmodels.queues import erlang_b, gg1_kingman  # noqa: E402
 from qmodels.result import QueueResult  # noqa: E402
-from qmodels.systems.spec.answer import Answer  # noqa: E402
 from qmodels.systems.spec.kind import KINDS  # noqa: E402
 from qmodels.systems.spec.metrics import METRICS  # noqa: E402
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimize import Interrupted, Space, decide, explore
+from optimize import Interrupted, Space, decide, explore, nondominated
 from optimize.decisions.correction import Correction, features_of
 from optimize.decisions.worth import QUANTILE, Known, chances
-from optimize.search.pareto import ideal_distance, nondominated
+from optimize.search.pareto import ideal_distance
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
-from optimize.analysis.sensitivity import continuous_fields, sensitivity
+from optimize import get_field, replace_fields, sensitivity
+from optimize.analysis.sensitivity import continuous_fields
 from qmodels import queues
 from qmodels.checks import Numeric
-from qmodels.systems.spec.fields import get_field, replace_fields, takes_array
+from qmodels.systems.spec.fields import takes_array
 from qmodels.systems.spec.kind import KINDS, kind_named
 
 ALLOWED = 1e-8

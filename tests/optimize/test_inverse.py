@@ -10,8 +10,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
-from optimize.analysis.sensitivity import sensitivity
-from optimize.analysis.sizing import size
+from optimize import sensitivity, size
 from qmodels.checks import Numeric
 from qmodels.systems.spec.kind import kind_named
 

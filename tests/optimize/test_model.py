@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from optimize import sensitivity
 from optimize.analysis.model import Model
-from optimize.analysis.sensitivity import sensitivity
 
 
 @dataclass(frozen=True)

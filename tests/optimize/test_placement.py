@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimize.programs.placement import place
+from optimize import place
 
 
 def mesh(rows, columns):

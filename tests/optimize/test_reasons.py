@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from optimize import Space, explore
+from optimize import Decision, Space, explore
 from optimize.decisions.changes import growth, simulated_growth
-from optimize.decisions.decision import Decision
 from optimize.decisions.reasons import Question
 
 CHANNELS, WIDTHS = [1, 2, 4, 8], [8, 16, 32]

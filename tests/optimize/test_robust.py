@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from optimize import knee_index, nondominated
 from optimize.decisions.robust import robust_choice
-from optimize.search.pareto import knee_index, nondominated
 
 MINIMIZE, MAXIMIZE = ("latency", "cost"), ("rate",)
 

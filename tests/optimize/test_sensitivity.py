@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from optimize import sensitivity
 from optimize.analysis.model import Model
-from optimize.analysis.sensitivity import sensitivity
 from qmodels.checks import Numeric
 
 

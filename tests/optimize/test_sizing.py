@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimize.analysis.sizing import size
+from optimize import size
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from optimize.analysis.sobol import sobol
+from optimize import sobol
 
 
 @dataclass(frozen=True)

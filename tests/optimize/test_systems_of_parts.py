@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 import qmodels as qm
-from optimize import Space, explore
-from qmodels.systems.spec.fields import field_paths, replace_fields
+from optimize import Space, explore, field_paths, replace_fields
 from qmodels.systems.starters import small_system
 
 SYSTEM = small_system()

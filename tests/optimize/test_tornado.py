@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from optimize.analysis.tornado import tornado
+from optimize import tornado
 
 
 @dataclass(frozen=True)

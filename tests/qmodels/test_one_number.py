@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import qmodels as qm
-from qmodels import traffic
-from qmodels.systems.memory.dram_system import dram
-from qmodels.systems.packets.data_queueing import DataQueueing
-from qmodels.systems.spec.fields import replace_fields
+from optimize import replace_fields
+from qmodels import DataQueueing, dram, traffic
 
 EQUAL = 1e-9
 SIZES = [

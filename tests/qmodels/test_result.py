@@ -6,9 +6,10 @@ from dataclasses import FrozenInstanceError, replace
 import numpy as np
 import pytest
 
+from qmodels import Answer
 from qmodels.queues import erlang_a, mm1, mmc, mmck, polling
 from qmodels.result import QueueResult
-from qmodels.systems.spec.answer import Answer, Deferred, Later
+from qmodels.systems.spec.answer import Deferred, Later
 
 
 def made(**changes):

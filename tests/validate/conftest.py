@@ -7,16 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qmodels.systems.composed.steps import Hold
-from qmodels.systems.laws.times import Deterministic, Replay
-from qmodels.systems.memory.dram import Dram
-from qmodels.systems.noc.topology import Topology
-from qmodels.systems.packets.free_list import FreeList
-from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.packets.processor_noc import ProcessorNoc
+from qmodels import PacketProcessor, Workload
+from qmodels.laws import Deterministic, Replay
+from qmodels.noc import Topology
+from qmodels.packets import Dram, FreeList, ProcessorNoc
+from qmodels.steps import Hold
 from qmodels.systems.packets.processor_system import processor_system
-from qmodels.systems.traffic.sizes import fixed
-from qmodels.systems.traffic.workload import Workload
+from qmodels.traffic import fixed
 from validate.composed.replication import advance
 from validate.composed.world import new_machine
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from qmodels import DataQueueing
 from qmodels.checks import IntArray
-from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.packets.data_queueing_traffic import QueuedPackets
 from validate.campaigns.experiment import check_one
 from validate.data_queueing import operations as manager

@@ -7,9 +7,10 @@ from collections import deque
 import numpy as np
 import pytest
 
+from qmodels import dram
+from qmodels.packets import FreeList
 from qmodels.systems.memory.dram_map import Interleaved
-from qmodels.systems.memory.dram_system import dram
-from qmodels.systems.packets.free_list import FreeList, allocation_accesses
+from qmodels.systems.packets.free_list import allocation_accesses
 from validate.data_queueing.block_pools import (
     NOWHERE,
     begin_access,

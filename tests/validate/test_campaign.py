@@ -15,15 +15,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from qmodels.systems.laws.times import Exponential
-from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
-from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels import DataQueueing, PacketProcessor, single_station
+from qmodels.laws import Exponential
+from qmodels.systems.packets.data_queueing import Allocation, DataMemory
 from qmodels.systems.spec import kind
 from qmodels.systems.spec.fields import varied_fields
-from qmodels.systems.stations.queueing_network import single_station
-from validate import CampaignInterrupted, simulate
+from validate import CampaignInterrupted, simulate, write_parquet
 from validate.campaigns.progress import TerminalProgress, announce
-from validate.campaigns.table_files import write_parquet
 from validate.network.replication import visit_records
 
 

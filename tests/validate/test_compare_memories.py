@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import qmodels as qm
-from qmodels.systems.cache.spec import CacheLevel
-from qmodels.systems.memory.dram_system import dram
+from qmodels import CacheLevel, dram
 from validate import compare
 
 CACHES = qm.CacheSystem(cores=2, private=(CacheLevel(lines=64),), shared=CacheLevel(lines=512, slices=4))

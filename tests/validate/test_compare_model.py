@@ -6,13 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from qmodels import Answer, PacketProcessor, Workload
 from qmodels.queues import mmc
-from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.spec.answer import Answer
-from qmodels.systems.traffic.workload import Workload
-from validate import compare, simulate
+from validate import Estimate, compare, simulate
 from validate.comparison.metrics import answered, load_of, measured
-from validate.estimates.statistics import Estimate
 from validate.readers import RunSet
 
 RATES = [0.2, 0.5, 0.8, 0.9]

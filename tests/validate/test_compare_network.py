@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qmodels.systems.laws.times import Erlang, Exponential, Geometric, HyperExponential, LogNormal
-from qmodels.systems.stations.parts import ForkJoin, JobClass, Station
-from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station
+from qmodels import JobClass, QueueingNetwork, Station, single_station
+from qmodels.laws import Erlang, Exponential, Geometric, HyperExponential, LogNormal
+from qmodels.systems.stations.parts import ForkJoin
 from validate import compare
 
 INF = float("inf")

@@ -6,20 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qmodels.systems.laws.times import Exponential
-from qmodels.systems.noc.router import PacketClass
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.spec.fields import (
-    find_field,
-    points_of,
-    replace_fields,
-    swept_fields,
-    takes_array,
-    varied_fields,
-)
-from qmodels.systems.stations.parts import JobClass, Station
-from qmodels.systems.stations.queueing_network import QueueingNetwork
+from optimize import find_field, replace_fields
+from qmodels import JobClass, Noc, PacketProcessor, QueueingNetwork, Station
+from qmodels.laws import Exponential
+from qmodels.noc import PacketClass
+from qmodels.systems.spec.fields import points_of, swept_fields, takes_array, varied_fields
 
 NETWORK = QueueingNetwork(
     stations=[

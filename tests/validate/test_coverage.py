@@ -11,9 +11,8 @@ import pytest
 from scipy import stats
 
 import qmodels as qm
-from qmodels.systems.laws.phases import HyperExponential
-from qmodels.systems.laws.times import Deterministic, Erlang, Exponential, Geometric, Uniform
-from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station, tandem
+from qmodels import QueueingNetwork, single_station, tandem
+from qmodels.laws import Deterministic, Erlang, Exponential, Geometric, HyperExponential, Uniform
 from validate.network.recursions import applies, run_replication
 from validate.network.run import NetworkExperiment
 

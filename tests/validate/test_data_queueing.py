@@ -8,12 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
+from qmodels import DataQueueing
+from qmodels.systems.packets.data_queueing import Allocation, DataMemory
 from qmodels.systems.packets.data_queueing_traffic import LineRate, QueueTraffic, SelfSimilar
 from qmodels.systems.spec.metrics import METRICS
-from qmodels.systems.traffic.arrivals import Recorded
-from qmodels.systems.traffic.sizes import bimodal, fixed
-from qmodels.systems.traffic.trace import Trace
+from qmodels.traffic import Recorded, Trace, bimodal, fixed
 from tests.validate.player import Player
 from validate import simulate
 from validate.data_queueing import world as c

@@ -11,7 +11,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
+from qmodels import DataQueueing
+from qmodels.systems.packets.data_queueing import Allocation, DataMemory
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
 from tests.validate.player import Player
 

@@ -9,9 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
+from qmodels import DataQueueing
+from qmodels.systems.packets.data_queueing import Allocation, DataMemory
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
-from qmodels.systems.traffic.sizes import SizeLaw
+from qmodels.traffic import SizeLaw
 from tests.validate.player import Player
 from validate.data_queueing import world as c
 from validate.data_queueing.kernel import run

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from qmodels.systems.laws.times import (
+from qmodels import JobClass, QueueingNetwork, Station, single_station
+from qmodels.laws import (
     MAP,
     Deterministic,
     Empirical,
@@ -20,10 +21,9 @@ from qmodels.systems.laws.times import (
     Replay,
     Weibull,
 )
-from qmodels.systems.stations.queueing_network import JobClass, QueueingNetwork, Station, single_station
-from validate import compare, simulate
+from validate import Estimate, compare, simulate
 from validate.estimates.heavy_tails import decisive_share, lopsidedness, skewness_of_means, tail_index
-from validate.estimates.statistics import Estimate, Histogram, more_replications
+from validate.estimates.statistics import Histogram, more_replications
 from validate.network.recursions import relaxations
 from validate.network.run import NetworkExperiment
 

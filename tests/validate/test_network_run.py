@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as hs
 
-from qmodels.systems.laws.times import Deterministic, Erlang, Exponential, HyperExponential, Replay
-from qmodels.systems.stations.parts import DISCIPLINES, ForkJoin, JobClass, Station
-from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station, tandem
+from qmodels import JobClass, QueueingNetwork, Station, single_station, tandem
+from qmodels.laws import Deterministic, Erlang, Exponential, HyperExponential, Replay
+from qmodels.systems.stations.parts import DISCIPLINES, ForkJoin
 from validate import simulate
 from validate.campaigns.store import decode, encode
 from validate.network.replication import VISITS, NetworkJob, Run, advance, run_replication, visit_records

@@ -11,16 +11,8 @@ from math import inf
 import numpy as np
 import pytest
 
-from qmodels import queues
-from qmodels.systems.laws.times import (
-    MAP,
-    Deterministic,
-    Empirical,
-    Exponential,
-    HyperExponential,
-)
-from qmodels.systems.stations.parts import JobClass, Station
-from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station, tandem
+from qmodels import JobClass, QueueingNetwork, Station, queues, single_station, tandem
+from qmodels.laws import MAP, Deterministic, Empirical, Exponential, HyperExponential
 from qmodels.systems.stations.routing import Cyclic, ShortestQueue, StateDependent
 from validate import simulate
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qmodels.systems.laws.times import Deterministic, Empirical, Erlang, Exponential, Geometric
-from qmodels.systems.stations.parts import ForkJoin, JobClass, Station
-from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station, tandem
+from qmodels import JobClass, QueueingNetwork, Station, single_station, tandem
+from qmodels.laws import Deterministic, Empirical, Erlang, Exponential, Geometric
+from qmodels.systems.stations.parts import ForkJoin
 from validate import simulate
 from validate.network.replication import OUTCOMES, NetworkJob, run_replication, visit_records
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 from numpy.testing import assert_allclose
 
+from qmodels import PacketProcessor, dram
 from qmodels.systems.memory.dram_map import Interleaved
-from qmodels.systems.memory.dram_system import dram
-from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.text.toml import from_toml, to_toml
-from qmodels.systems.traffic.sizes import fixed
+from qmodels.traffic import fixed
 from validate import simulate
 from validate.composed.replication import table_sums
 from validate.packet_processor.run import mean_parts

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import qmodels as qm
-from qmodels.systems.packets.budget import Energy
+from qmodels.packets import Energy
 from validate import simulate
 from validate.packet_processor.counts import energy_per_packet
 from validate.packet_processor.run import Job, run_replication

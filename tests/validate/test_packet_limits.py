@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qmodels.systems.cache.spec import Llc
+from qmodels.packets import Llc
 from qmodels.systems.packets.processor_system import processor_system
-from qmodels.systems.traffic.sizes import fixed
+from qmodels.traffic import fixed
 from validate import simulate
 from validate.composed.replication import advance
 from validate.composed.world import new_machine

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from numpy.testing import assert_allclose
 
-from qmodels.systems.traffic.sizes import fixed
+from qmodels.traffic import fixed
 from validate.composed.replication import table_sums
 from validate.packet_processor.run import mean_parts
 

@@ -7,14 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Deterministic
-from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.stations.parts import Station
-from qmodels.systems.traffic.arrivals import Recorded
-from qmodels.systems.traffic.trace import Trace
-from qmodels.systems.traffic.workload import Workload
+from qmodels import Flow, PacketProcessor, Station, System, Workload
+from qmodels.laws import Deterministic
+from qmodels.traffic import Recorded, Trace
 from validate import simulate
 from validate.composed.arrivals import SETTLED_HOLDS
 from validate.network.state import FREE

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.queues import lindley_waiting_times, mm1
-from qmodels.systems.laws.times import (
+from qmodels import JobClass, QueueingNetwork, Station, single_station, tandem
+from qmodels.laws import (
     MAP,
     Deterministic,
     Erlang,
@@ -16,8 +16,7 @@ from qmodels.systems.laws.times import (
     LogNormal,
     Replay,
 )
-from qmodels.systems.stations.parts import JobClass, Station
-from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station, tandem
+from qmodels.queues import lindley_waiting_times, mm1
 from validate.engine.histogram import BINS, bins_of
 from validate.engine.sampling import BLOCK, draw, draw_block, law_table
 from validate.engine.streams import new_streams, uniform

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import validate
-from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels import PacketProcessor
 from validate import simulate
 from validate.packet_processor.run import PARTS
 

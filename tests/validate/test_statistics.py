@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from validate import Estimate
 from validate.estimates.statistics import (
-    Estimate,
     Histogram,
     exactly,
     mean_interval,

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from validate import Estimate
 from validate.estimates.statistics import (
-    Estimate,
     batch_means,
     early_and_late,
     exactly,

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 import pytest
 
 from optimize import Space, explore
-from qmodels import load, solve
-from qmodels.systems.laws.times import Exponential
-from qmodels.systems.stations.queueing_network import single_station
-from validate import simulate
-from validate.comparison.model import compare
+from qmodels import load, single_station, solve
+from qmodels.laws import Exponential
+from validate import compare, simulate
 
 
 @dataclass(frozen=True)

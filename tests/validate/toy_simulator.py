@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from qmodels import Answer
 from qmodels.systems.spec import kind
-from qmodels.systems.spec.answer import Answer
 from qmodels.systems.spec.kind import Kind
 from qmodels.systems.spec.metrics import Metric
 from validate.campaigns.experiment import Experiment, Job

@@ -10,18 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from optimize import replace_fields
+from qmodels import DataQueueing
 from qmodels.allocator.data_queueing import _queue_empty, solve_data_queueing
 from qmodels.allocator.stored import stored_packets
-from qmodels.queues.general.mg1 import mg1
-from qmodels.systems.packets.data_queueing import (
-    Allocation,
-    DataMemory,
-    DataQueueing,
-    PointerMemory,
-)
+from qmodels.queues import mg1
+from qmodels.systems.packets.data_queueing import Allocation, DataMemory, PointerMemory
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
-from qmodels.systems.spec.fields import replace_fields
-from qmodels.systems.traffic.sizes import bimodal, heavy_tailed
+from qmodels.traffic import bimodal, heavy_tailed
 from validate import simulate
 
 checks = settings(derandomize=True, deadline=None, max_examples=25)

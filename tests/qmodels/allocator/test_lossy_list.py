@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from cases.published.dqm import segment_case
-from qmodels import solve
+from optimize import replace_fields
+from qmodels import DataQueueing, solve
 from qmodels.allocator.access_order import read_order_heads
 from qmodels.allocator.short_lists import lossy_list
-from qmodels.systems.packets.data_queueing import DataQueueing
-from qmodels.systems.spec.fields import replace_fields
 from validate import simulate
 
 SIZES = {"segments": (1, 10, 24), "offered": (7 / 12, 4 / 12, 1 / 12)}

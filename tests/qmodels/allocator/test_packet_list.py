@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from cases.published import dqm
+from optimize import replace_fields
 from qmodels import solve
 from qmodels.allocator.packet_list import independent_heads, packet_list, pattern_heads
 from qmodels.systems.packets.data_queueing_traffic import LineRate
-from qmodels.systems.spec.fields import replace_fields
 from validate import simulate
 
 CONFLICTS = ("write_conflict_probability", "read_conflict_probability")

@@ -13,9 +13,7 @@ from qmodels.allocator.data_queueing import pointer_cycles
 from qmodels.allocator.stored import offered_variability, seen_load
 from qmodels.allocator.trials import accesses_law, bank_lists_busy, bitmap_busy, stack_busy
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic, SelfSimilar
-from qmodels.systems.traffic.arrivals import OnOff, Recorded
-from qmodels.systems.traffic.sizes import fixed, imix
-from qmodels.systems.traffic.trace import Trace
+from qmodels.traffic import OnOff, Recorded, Trace, fixed, imix
 
 checks = settings(derandomize=True, deadline=None, max_examples=50)
 

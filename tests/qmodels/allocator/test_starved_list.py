@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from qmodels import DataQueueing
 from qmodels.allocator.data_queueing import solve_data_queueing
 from qmodels.allocator.short_lists import ENUMERATED, drained_conflicts, starved_list
-from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
+from qmodels.systems.packets.data_queueing import Allocation, DataMemory
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
-from qmodels.systems.traffic.sizes import fixed
+from qmodels.traffic import fixed
 from validate import simulate
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.llc import hit_ratios
-from qmodels.systems.traffic.popularity import Zipf
+from qmodels.traffic import Zipf
 from tests.qmodels.llc.exact_lru import exact_lru_hit_ratios
 
 checks = settings(derandomize=True, deadline=None, max_examples=40)

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from qmodels.llc import copy_levels, exclusive_levels, hit_ratios, inclusive_levels
 from qmodels.llc.kept import lru_held
-from qmodels.systems.traffic.popularity import Zipf
+from qmodels.traffic import Zipf
 
 checks = settings(derandomize=True, deadline=None, max_examples=25)
 laws = st.builds(

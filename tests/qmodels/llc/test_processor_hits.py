@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qmodels import LlcProcessor
 from qmodels.llc.processor_hits import hit_ratios
-from qmodels.systems.cache.llc_processor import LlcProcessor
-from qmodels.systems.traffic.popularity import Zipf
+from qmodels.traffic import Zipf
 
 BASE = LlcProcessor()
 FEW = settings(max_examples=12, deadline=None, derandomize=True)

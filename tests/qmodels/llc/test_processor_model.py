@@ -11,16 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
+from qmodels import LlcProcessor
 from qmodels.llc.processor_channels import channels_with_both_busy
 from qmodels.llc.processor_core import Stages, conditional_rates
 from qmodels.llc.processor_hits import HitRatios
 from qmodels.llc.processor_memory import dram_rates, memory_path
 from qmodels.llc.processor_queues import _hypoexponential
 from qmodels.llc.solve_processor import llc_skip_threshold, solve_llc_processor
-from qmodels.markov.chains.ctmc import CTMC
-from qmodels.queues.markovian.mmck import mmck
-from qmodels.systems.cache.llc_processor import ARCHITECTURES, LlcProcessor
-from qmodels.systems.traffic.popularity import Zipf
+from qmodels.markov import CTMC
+from qmodels.queues import mmck
+from qmodels.systems.cache.llc_processor import ARCHITECTURES
+from qmodels.traffic import Zipf
 
 FEW = settings(max_examples=25, deadline=None, derandomize=True)
 NONE = HitRatios(l1=0.0, l2=0.0, llc=0.0, slice_shares=np.ones((1, 1)))

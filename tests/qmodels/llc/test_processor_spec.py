@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from qmodels.systems.cache.llc_processor import LlcProcessor
+from qmodels import LlcProcessor
 from qmodels.systems.spec.hashing import stable_hash
 from qmodels.systems.spec.text.toml import from_toml, to_toml
-from qmodels.systems.traffic.popularity import Zipf
+from qmodels.traffic import Zipf
 
 
 def test_published_design():

@@ -4,7 +4,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from qmodels.llc import slice_shares
-from qmodels.systems.traffic.popularity import Zipf
+from qmodels.traffic import Zipf
 
 
 def test_slices_share_all_requests():

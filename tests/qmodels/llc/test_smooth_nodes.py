@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from qmodels.llc.characteristic_time import hit_ratios
 from qmodels.numerics.nodes import smooth_nodes
-from qmodels.systems.traffic.popularity import Zipf
+from qmodels.traffic import Zipf
 
 
 @pytest.mark.parametrize("exponent", [0.6, 0.8, 1.2])

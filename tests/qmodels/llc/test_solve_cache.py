@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from qmodels import solve
+from qmodels import CacheLevel, CacheSystem, solve
 from qmodels.systems.cache.lines import slice_of
-from qmodels.systems.cache.spec import INCLUSIONS, CacheLevel, CacheSystem
-from qmodels.systems.traffic.popularity import Zipf
+from qmodels.systems.cache.spec import INCLUSIONS
+from qmodels.traffic import Zipf
 from tests.qmodels.llc.exact_lru import exact_lru_hit_ratios
 from validate import simulate
 

@@ -10,9 +10,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import qmodels as qm
-from qmodels.systems.cache.spec import CacheLevel
-from qmodels.systems.traffic.popularity import MeasuredPopularity
-from qmodels.systems.traffic.trace import read_trace
+from qmodels import CacheLevel, read_trace
+from qmodels.traffic import MeasuredPopularity
 from tests.qmodels.llc.exact_lru import exact_lru_hit_ratios
 
 TRACES = Path(os.environ.get("QMODELS_TRACES", Path(__file__).parents[4] / "shared" / "traces"))

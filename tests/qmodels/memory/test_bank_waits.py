@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.memory.dram.bank_waits import in_order_banks, ready_first_banks
-from qmodels.queues.general.mg1 import mg1
+from qmodels.queues import mg1
 
 few = settings(max_examples=40, deadline=None, derandomize=True)
 loads = st.floats(0.01, 0.98)

@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from qmodels import dram
+from qmodels.memory import RandomBlocks, StridedBlocks
 from qmodels.memory.dram.access_pattern import SAMPLE, access_pattern
 from qmodels.memory.dram.bank_waits import in_order_banks, ready_first_banks
 from qmodels.memory.dram.channel_waits import _row_open, channel_waits
@@ -25,9 +27,8 @@ from qmodels.memory.dram.stream_waits import StreamTimes
 from qmodels.memory.dram.writes.drains import Turns
 from qmodels.memory.dram.writes.queue import refreshed_writes
 from qmodels.systems.memory.dram_map import DramGeometry, Interleaved
-from qmodels.systems.memory.dram_system import dram
 from qmodels.systems.memory.dram_timing import abstract
-from qmodels.systems.memory.dram_traffic import Packets, RandomBlocks, StridedBlocks
+from qmodels.systems.memory.dram_traffic import Packets
 
 few = settings(max_examples=20, deadline=None, derandomize=True)
 DDR4 = dram("DDR4-3200")

@@ -12,13 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from qmodels import DramSystem, dram
+from qmodels.memory import RandomBlocks, StridedBlocks
 from qmodels.memory.dram.bank_waits import in_order_banks, ready_first_banks
 from qmodels.memory.dram.solve import solve_dram
 from qmodels.systems.memory.dram_map import DramGeometry, Interleaved
 from qmodels.systems.memory.dram_presets import PRESETS
-from qmodels.systems.memory.dram_system import DramSystem, dram
 from qmodels.systems.memory.dram_timing import abstract
-from qmodels.systems.memory.dram_traffic import AddressTrace, Packets, RandomBlocks, StridedBlocks
+from qmodels.systems.memory.dram_traffic import AddressTrace, Packets
 from validate import simulate
 
 

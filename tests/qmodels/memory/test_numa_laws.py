@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.stats import gamma
 
+from qmodels import NumaMachine
 from qmodels.memory.numa.bounds import numa_bounds
 from qmodels.memory.numa.contention import access_time, in_phase, number_of_others, rotation_time, turns
 from qmodels.memory.numa.network import _block, _stays_in_step, _wait, structure_of
 from qmodels.memory.numa.solve import _lateness, solve_numa
-from qmodels.systems.memory.numa import NumaMachine
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine
 
 few = settings(derandomize=True, deadline=None, max_examples=25)

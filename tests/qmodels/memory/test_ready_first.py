@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from qmodels import dram
 from qmodels.memory.dram.recursions.order import numbers
 from qmodels.memory.dram.recursions.ready import serve_ready_first
-from qmodels.systems.memory.dram_system import dram
 
 AGO = -(1 << 40)
 

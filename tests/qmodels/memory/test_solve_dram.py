@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import qmodels as qm
+from qmodels import DramSystem, dram
+from qmodels.memory import RandomBlocks, StridedBlocks
 from qmodels.memory.dram.access_pattern import access_pattern
 from qmodels.memory.dram.limits import channel_limits
 from qmodels.memory.dram.packet_waits import packet_times
@@ -17,9 +19,8 @@ from qmodels.memory.dram.solve import solve_dram
 from qmodels.memory.dram.writes.last import LastWrites
 from qmodels.systems.memory.dram_map import DramGeometry, Interleaved, bit_fields
 from qmodels.systems.memory.dram_presets import PRESETS
-from qmodels.systems.memory.dram_system import DramSystem, dram
 from qmodels.systems.memory.dram_timing import abstract
-from qmodels.systems.memory.dram_traffic import AddressTrace, Packets, RandomBlocks, StridedBlocks
+from qmodels.systems.memory.dram_traffic import AddressTrace, Packets
 from validate import simulate
 
 few = settings(max_examples=30, deadline=None, derandomize=True)

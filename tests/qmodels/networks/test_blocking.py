@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from qmodels.markov import CTMC
-from qmodels.markov.processes.phase_type_fit import ph_from_moments
+from qmodels.markov import CTMC, ph_from_moments
 from qmodels.networks import loss_network, tandem_blocking
 from qmodels.networks.open import blocking as module
-from qmodels.queues.markovian.mmck import mm1k, mmck
+from qmodels.queues import mm1k, mmck
 
 KINDS = ("after-service", "before-service", "repetitive-service", "loss")
 

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from qmodels.markov import CTMC
 from qmodels.networks import fork_join, fork_join_unequal, split_merge
 from qmodels.networks.open.fork_join import _mean_largest
-from qmodels.queues.markovian.mmc import mm1
+from qmodels.queues import mm1
 
 LAWS = settings(max_examples=40, deadline=None, derandomize=True)
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.networks import bcmp, jackson, mva, qna
-from qmodels.queues.general.gg1 import gg1_klb
-from qmodels.queues.general.mg1 import mg1
+from qmodels.queues import gg1_klb, mg1
 
 LAWS = settings(max_examples=40, deadline=None, derandomize=True)
 LOOP = np.array([[0.0, 0.7, 0.3], [0.2, 0.0, 0.5], [0.1, 0.0, 0.0]])

@@ -8,16 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from qmodels import solve
+from qmodels import JobClass, QueueingNetwork, Station, solve
+from qmodels.laws import Deterministic, Erlang, Exponential, HyperExponential
 from qmodels.laws.of_law import phases
 from qmodels.markov import CTMC
 from qmodels.networks import mva
 from qmodels.networks.closed.inputs import describe
 from qmodels.networks.closed.phased import Server, chain_states, closed_chain
-from qmodels.systems.laws.phases import HyperExponential
-from qmodels.systems.laws.times import Deterministic, Erlang, Exponential
-from qmodels.systems.stations.parts import JobClass, Station
-from qmodels.systems.stations.queueing_network import QueueingNetwork
 
 H2, E4 = HyperExponential.balanced(mean=1.0, scv=9.0), Erlang(mean=1.0, phases=4)
 LAWS = (

@@ -8,9 +8,8 @@ import re
 import numpy as np
 import pytest
 
-from qmodels import solve
-from qmodels.networks import linearizer, qna
-from qmodels.systems.laws.times import (
+from qmodels import JobClass, QueueingNetwork, Station, single_station, solve, tandem
+from qmodels.laws import (
     MAP,
     Deterministic,
     Empirical,
@@ -22,8 +21,8 @@ from qmodels.systems.laws.times import (
     Pareto,
     Replay,
 )
-from qmodels.systems.stations.parts import ForkJoin, JobClass, Station
-from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station, tandem
+from qmodels.networks import linearizer, qna
+from qmodels.systems.stations.parts import ForkJoin
 from qmodels.systems.stations.routing import Cyclic
 
 INF = math.inf

@@ -9,13 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qmodels import Noc, crossbar, mesh, spidergon
+from qmodels.noc import Router, transactions, uniform
 from qmodels.noc.closed_ends import finite_source_rate
 from qmodels.noc.closed_loop import closed_loop
-from qmodels.systems.noc.memory import transactions
-from qmodels.systems.noc.patterns import uniform
-from qmodels.systems.noc.router import Router
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import crossbar, mesh, spidergon
 from qmodels.systems.spec.metrics import METRICS
 from validate import simulate
 

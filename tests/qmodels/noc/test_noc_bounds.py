@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from qmodels import Noc, crossbar, mesh
+from qmodels.noc import PacketClass, QosRule, Router, uniform
 from qmodels.noc.bounds import latency_bounds
 from qmodels.noc.solve_noc import solve_noc
-from qmodels.systems.noc.patterns import RateMatrix, uniform
-from qmodels.systems.noc.router import PacketClass, QosRule, Router
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import crossbar, mesh
+from qmodels.systems.noc.patterns import RateMatrix
 
 CIRCUITS = (QosRule(source=0, target=8, circuit=True), QosRule(source=1, target=8, circuit=True))
 NOC = Noc(

@@ -8,21 +8,12 @@ import numpy as np
 import pytest
 
 import qmodels as qm
+from qmodels import Flow, MessageProgram, Noc, Station, System, mesh, ring, spidergon, torus
+from qmodels.laws import Deterministic
+from qmodels.noc import QosRule, Router, SourceRoute, Topology, permutation, transactions, uniform
 from qmodels.noc.bounds import latency_bounds
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.steps import Send, Visit
-from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Deterministic
-from qmodels.systems.noc.memory import transactions
-from qmodels.systems.noc.patterns import permutation, uniform
-from qmodels.systems.noc.router import QosRule, Router
-from qmodels.systems.noc.routes import SourceRoute
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import mesh, ring, spidergon, torus
-from qmodels.systems.noc.topology import Topology
-from qmodels.systems.programs.messaging import MessageProgram
-from qmodels.systems.stations.parts import Station
-from qmodels.systems.traffic.arrivals import Poisson
+from qmodels.steps import Send, Visit
+from qmodels.traffic import Poisson
 from validate import simulate
 
 ONE = Router(virtual_channels=1)

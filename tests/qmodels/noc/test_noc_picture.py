@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from qmodels.noc import Topology
 from qmodels.systems.noc.picture import LABELLED, positions
-from qmodels.systems.noc.topology import Topology
 
 SHAPES = {
     "spidergon": {"nodes": 16},

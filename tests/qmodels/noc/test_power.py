@@ -9,12 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qmodels import Noc, ring
+from qmodels.noc import Router, permutation, transactions
 from qmodels.noc.power import PowerParameters, calibrate_power, router_power
-from qmodels.systems.noc.memory import transactions
-from qmodels.systems.noc.patterns import permutation
-from qmodels.systems.noc.router import Router
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import ring
 
 quick = settings(max_examples=25, deadline=None, derandomize=True)
 positive = st.floats(0.01, 10)

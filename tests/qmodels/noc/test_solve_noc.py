@@ -7,14 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from qmodels import Noc, crossbar, mesh, ring, spidergon, torus
+from qmodels.noc import PacketClass, QosRule, Router, bursts, from_graph, interleaved, transpose, uniform
 from qmodels.noc.solve_noc import solve_noc
-from qmodels.systems.noc.injection import bursts
-from qmodels.systems.noc.memory import interleaved
-from qmodels.systems.noc.patterns import Pattern, RateMatrix, transpose, uniform
-from qmodels.systems.noc.router import PacketClass, QosRule, Router
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import crossbar, mesh, ring, spidergon, torus
-from qmodels.systems.noc.topology import from_graph
+from qmodels.systems.noc.patterns import Pattern, RateMatrix
 from validate import simulate
 
 NETS = {

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
+from qmodels import MessageProgram, mesh
+from qmodels.noc import Router
 from qmodels.noc.solve_program import solve_program
-from qmodels.systems.noc.router import Router
-from qmodels.systems.noc.topologies import mesh
 from qmodels.systems.programs.collectives import barrier, gather, ping_pong, scatter
-from qmodels.systems.programs.messaging import MessageCosts, MessageProgram
+from qmodels.systems.programs.messaging import MessageCosts
 
 quick = settings(max_examples=25, deadline=None, derandomize=True)
 MESH = mesh(4, 4)

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from qmodels import Noc, crossbar
+from qmodels.noc import PacketClass, QosRule, Router
 from qmodels.noc.delay_law import delay_quantiles
 from qmodels.noc.solve_noc import solve_noc
 from qmodels.systems.noc.patterns import RateMatrix
-from qmodels.systems.noc.router import PacketClass, QosRule, Router
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import crossbar
-from qmodels.systems.traffic.arrivals import OnOff
+from qmodels.traffic import OnOff
 
 ONE = Noc(
     topology=crossbar(2),

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from qmodels import Noc, crossbar, mesh, ring, spidergon
+from qmodels.noc import Router, interleaved
 from qmodels.noc.solve_noc import solve_noc
 from qmodels.noc.turn_taking import _window_variance, smoothness
-from qmodels.systems.noc.memory import interleaved
-from qmodels.systems.noc.router import Router
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import crossbar, mesh, ring, spidergon
 from validate import simulate
 
 

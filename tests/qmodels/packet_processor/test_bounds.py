@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import qmodels as qm
 from cases.study.packet_processor import WORKLOADS, default_processor
+from optimize import replace_fields
 from qmodels.packet_processor.bounds.ends import SPANS
-from qmodels.systems.spec.fields import replace_fields
-from qmodels.systems.traffic.arrivals import OnOff
+from qmodels.traffic import OnOff
 
 POINTS: dict[str, tuple[float, ...]] = {
     "dram.channels": (1, 2, 3, 4, 6, 8),

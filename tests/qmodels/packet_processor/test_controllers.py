@@ -10,11 +10,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import qmodels as qm
-from optimize import Space, explore
+from optimize import Space, explore, replace_fields
 from qmodels.packet_processor.controllers.recursion import follow, numbers
 from qmodels.systems.memory.dram_map import Interleaved, bit_fields
-from qmodels.systems.spec.fields import replace_fields
-from qmodels.systems.traffic.arrivals import OnOff
+from qmodels.traffic import OnOff
 from validate import simulate
 from validate.dram.kernel import run_channel
 from validate.dram.state import new_channel

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qmodels import traffic
+from qmodels import Workload, traffic
 from qmodels.packet_processor.trials.density import Density, density, held, near
-from qmodels.systems.traffic.workload import Workload
 
 
 def dense(found: Density, time: np.ndarray, cut: float | None = None) -> np.ndarray:

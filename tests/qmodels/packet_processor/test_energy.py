@@ -6,9 +6,9 @@ from dataclasses import fields, replace
 
 import pytest
 
+from qmodels import PacketProcessor
 from qmodels.packet_processor.energy import energy_per_packet
-from qmodels.systems.packets.budget import Energy
-from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.packets import Energy
 
 BASE = PacketProcessor()
 SPEC = replace(

@@ -9,12 +9,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 import qmodels as qm
-from qmodels import traffic
+from optimize import replace_fields
+from qmodels import Workload, traffic
 from qmodels.packet_processor.following import recursion as r
 from qmodels.packet_processor.following.recording import ERRORS, HOLDS, Stream, overloaded
 from qmodels.packet_processor.following.waits import _growth
-from qmodels.systems.spec.fields import replace_fields
-from qmodels.systems.traffic.workload import Workload
 
 COUNT = 300
 FAST = {

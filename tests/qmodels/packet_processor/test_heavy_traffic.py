@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import qmodels as qm
+from optimize import replace_fields
 from qmodels import traffic
 from qmodels.packet_processor.design import columns
 from qmodels.packet_processor.heavy_traffic import _lump, heavy_limits
@@ -18,7 +19,6 @@ from qmodels.packet_processor.latency import waits
 from qmodels.packet_processor.load import operate
 from qmodels.packet_processor.tail import wait_quantile
 from qmodels.queues.general.mmpp_g1 import mmpp_g1_decay, mmpp_g1_waits
-from qmodels.systems.spec.fields import replace_fields
 
 BIMODAL = traffic.bimodal(small=64, large=1518, small_fraction=0.5)
 

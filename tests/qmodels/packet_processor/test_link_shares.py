@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from qmodels.noc import Router, Topology
 from qmodels.packet_processor.networks.blocking import FRACTIONS, blocking_factors, blocking_nodes
 from qmodels.packet_processor.networks.link_shares import link_shares
-from qmodels.systems.noc.router import Router
-from qmodels.systems.noc.topology import Topology
-from qmodels.systems.packets.processor_noc import ProcessorNoc
+from qmodels.packets import ProcessorNoc
 
 KINDS = ["spidergon", "ring", "mesh", "torus"]
 

@@ -12,10 +12,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import kstest
 
 import qmodels as qm
+from qmodels import Workload
 from qmodels.packet_processor.following import recording
 from qmodels.packet_processor.following.recording import AROUND, ENOUGH, LEAST_LEAD, replayed, rotation
-from qmodels.systems.traffic.trace import Trace
-from qmodels.systems.traffic.workload import Workload
+from qmodels.traffic import Trace
 
 
 def trace(gaps: Any, sizes: Any) -> Trace:

@@ -10,11 +10,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 import qmodels as qm
+from optimize import get_field, replace_fields
 from qmodels import traffic
 from qmodels.packet_processor.design import columns
 from qmodels.packet_processor.latency import _slowest
 from qmodels.systems.memory.address_map import scatter
-from qmodels.systems.spec.fields import get_field, replace_fields
 
 RICH = replace_fields(
     qm.PacketProcessor(),

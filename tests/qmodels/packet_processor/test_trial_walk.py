@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import qmodels as qm
+from optimize import replace_fields
 from qmodels.packet_processor.trials.walk import (
     EXTRA,
     FORCED,
@@ -23,7 +24,6 @@ from qmodels.packet_processor.trials.walk import (
     lookup,
     tables,
 )
-from qmodels.systems.spec.fields import replace_fields
 
 
 def walked(ring: int, chunk: int, trials: int, cut: float, arc: int) -> np.ndarray:

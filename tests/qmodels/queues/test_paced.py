@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from qmodels.queues.general.mg1 import mxg1
+from qmodels.queues import mxg1
 from qmodels.queues.general.paced import mean_work, train_area
 
 checks = settings(derandomize=True, deadline=None, max_examples=60)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from qmodels import solve
+from qmodels import single_station, solve
 from qmodels.laws import (
     Deterministic,
     Empirical,
@@ -21,7 +21,6 @@ from qmodels.laws import (
 )
 from qmodels.markov import map_ph_1
 from qmodels.queues import md1, mdc, mek1, mg1_fcfs, mh21
-from qmodels.systems.stations.queueing_network import single_station
 
 LEVELS = 1 - np.array([0.7, 0.1, 1e-3, 1e-6, 1e-9, 1e-12, 1e-15])
 """Beyond the last, 1 - p has no digits."""

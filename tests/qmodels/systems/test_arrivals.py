@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
-from qmodels.systems.traffic.sizes import SizeLaw
-from qmodels.systems.traffic.trace import Trace
+from qmodels.traffic import OnOff, Poisson, Recorded, SizeLaw, Trace
 
 quick = settings(max_examples=50, deadline=None, derandomize=True)
 

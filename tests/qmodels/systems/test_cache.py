@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from qmodels import CacheLevel, CacheSystem
 from qmodels.systems.cache import lines as cache_lines
 from qmodels.systems.cache.lines import line_count, line_of, line_popularity, shuffled, slice_of
-from qmodels.systems.cache.spec import CacheLevel, CacheSystem
-from qmodels.systems.traffic.popularity import GeometricPopularity, MeasuredPopularity, Zipf
+from qmodels.systems.traffic.popularity import GeometricPopularity
+from qmodels.traffic import MeasuredPopularity, Zipf
 
 checks = settings(derandomize=True, deadline=None, max_examples=40)
 

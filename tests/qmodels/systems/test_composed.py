@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import qmodels as qm
+from optimize import field_paths, find_field, get_field, replace_fields
 from qmodels import laws, steps, traffic
 from qmodels.packets import FreeList
 from qmodels.systems.spec.describe import describe
-from qmodels.systems.spec.fields import field_paths, find_field, get_field, replace_fields, varied_fields
+from qmodels.systems.spec.fields import varied_fields
 from qmodels.systems.spec.hashing import stable_hash
 from qmodels.systems.spec.named import Named
 from qmodels.systems.spec.text.schema import json_schema

@@ -9,13 +9,11 @@ import pytest
 
 import qmodels as qm
 from optimize import Space, explore
-from qmodels.systems.composed.steps import Fork, Hold, Repeat, Visit
-from qmodels.systems.laws.times import Deterministic, Erlang, Exponential
-from qmodels.systems.noc.topologies import mesh
+from qmodels import JobClass, Station, mesh, single_station
+from qmodels.laws import Deterministic, Erlang, Exponential
+from qmodels.steps import Fork, Hold, Repeat, Visit
 from qmodels.systems.spec.cost import VARIABLE, afford
-from qmodels.systems.stations.parts import JobClass, Station
-from qmodels.systems.stations.queueing_network import single_station
-from qmodels.systems.traffic.arrivals import Poisson
+from qmodels.traffic import Poisson
 from validate import simulate
 
 WIDE = {name: list(range(1, 200)) for name in ("banks", "link_width", "bank_step")} | {

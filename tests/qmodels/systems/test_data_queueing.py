@@ -7,16 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems.packets.data_queueing import (
-    Allocation,
-    DataMemory,
-    DataQueueing,
-    padded_pitch,
-)
+from qmodels import DataQueueing
+from qmodels.systems.packets.data_queueing import Allocation, DataMemory, padded_pitch
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic, SelfSimilar
-from qmodels.systems.traffic.arrivals import Poisson, Recorded
-from qmodels.systems.traffic.sizes import fixed, imix
-from qmodels.systems.traffic.trace import Trace
+from qmodels.traffic import Poisson, Recorded, Trace, fixed, imix
 
 TRACE = Trace(times_ns=[0, 100, 300, 900], bytes=[64, 1500, 64, 640], source="by hand")
 

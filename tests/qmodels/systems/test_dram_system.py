@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from qmodels.systems.memory.dram import Dram
+from qmodels import DramSystem, dram
+from qmodels.packets import Dram
 from qmodels.systems.memory.dram_map import DramGeometry, bit_fields
 from qmodels.systems.memory.dram_presets import PRESETS
-from qmodels.systems.memory.dram_system import DramSystem, dram
 from qmodels.systems.memory.dram_timing import abstract
 from qmodels.systems.memory.dram_traffic import AddressTrace, Packets
 from qmodels.systems.spec.text.toml import from_toml, to_toml

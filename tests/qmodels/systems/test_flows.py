@@ -7,10 +7,10 @@ import struct
 import numpy as np
 import pytest
 
+from qmodels import read_trace
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
-from qmodels.systems.traffic.arrivals import Recorded
 from qmodels.systems.traffic.readers.captures import flow_key
-from qmodels.systems.traffic.trace import Trace, read_trace
+from qmodels.traffic import Recorded, Trace
 
 MAC = bytes(range(12))
 

@@ -9,11 +9,12 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
+from optimize import field_paths
+from qmodels import Noc
 from qmodels.checks import Numeric
-from qmodels.systems.noc.spec import Noc
 from qmodels.systems.spec import kind as kinds_of_specs
 from qmodels.systems.spec.describe import describe, init
-from qmodels.systems.spec.fields import field_paths, points_of
+from qmodels.systems.spec.fields import points_of
 from qmodels.systems.spec.kind import KINDS, Kind, kind_named, kind_of, kinds
 from qmodels.systems.spec.metrics import METRICS, metric
 from qmodels.systems.spec.text.schema import json_schema

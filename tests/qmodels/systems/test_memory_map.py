@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems.memory.memory_map import InterleavedRegion, MemoryMap
+from qmodels.memory import InterleavedRegion, MemoryMap
 
 quick = settings(max_examples=50, deadline=None, derandomize=True)
 

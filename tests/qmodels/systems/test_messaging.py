@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems.noc.router import Router
-from qmodels.systems.noc.topologies import mesh
+from qmodels import MessageProgram, mesh
+from qmodels.noc import Router
 from qmodels.systems.programs import collectives
 from qmodels.systems.programs.message_network import service_table, services
 from qmodels.systems.programs.message_steps import compute, join, read_steps
-from qmodels.systems.programs.messaging import MessageCosts, MessageProgram
+from qmodels.systems.programs.messaging import MessageCosts
 from qmodels.systems.spec.hashing import stable_hash
 from qmodels.systems.spec.text.toml import from_toml, to_toml
 

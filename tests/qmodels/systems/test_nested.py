@@ -9,15 +9,14 @@ from dataclasses import is_dataclass, replace
 import pytest
 
 import qmodels as qm
-from qmodels import systems
-from qmodels.systems.memory.banked_channels import BankedChannels
-from qmodels.systems.memory.memory_map import InterleavedRegion, MemoryMap
+from qmodels import JobClass, Station, systems
+from qmodels.memory import InterleavedRegion, MemoryMap
+from qmodels.parts import BankedChannels
 from qmodels.systems.noc.memory import Interleaved
 from qmodels.systems.programs.collectives import gather
 from qmodels.systems.programs.region import Growth
 from qmodels.systems.spec.nested import _parts
-from qmodels.systems.stations.parts import JobClass, Station
-from qmodels.systems.traffic.trace import Trace
+from qmodels.traffic import Trace
 
 MEMORY = MemoryMap(
     regions=(InterleavedRegion(start_bytes=0, size_bytes=4096, step_bytes=128, channels=(2, 3)),)

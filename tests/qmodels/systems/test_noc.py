@@ -11,21 +11,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems.noc.memory import interleaved, transactions
-from qmodels.systems.noc.patterns import permutation, rate_matrix, uniform
-from qmodels.systems.noc.router import PacketClass, QosRule, Router
-from qmodels.systems.noc.routes import EJECTION, INJECTION, LINK, SourceRoute
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import (
+from qmodels import Noc, crossbar, mesh, ring, spidergon, torus
+from qmodels.noc import (
+    PacketClass,
+    QosRule,
+    Router,
+    SourceRoute,
+    Topology,
     concentrated_mesh,
-    crossbar,
-    mesh,
-    ring,
+    from_graph,
+    interleaved,
+    permutation,
+    rate_matrix,
     shared_bus,
-    spidergon,
-    torus,
+    transactions,
+    uniform,
 )
-from qmodels.systems.noc.topology import Topology, from_graph
+from qmodels.systems.noc.routes import EJECTION, INJECTION, LINK
 
 quick = settings(max_examples=25, deadline=None, derandomize=True)
 topologies = st.one_of(

@@ -11,24 +11,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from qmodels import solve
-from qmodels.systems.noc.injection import Bernoulli, bursts, injection_process
-from qmodels.systems.noc.memory import Transactions, interleaved, transactions
-from qmodels.systems.noc.patterns import (
-    Pattern,
-    Permutation,
+from qmodels import Noc, mesh, solve
+from qmodels.noc import (
+    Bernoulli,
     bit_complement,
+    bursts,
     hotspot,
+    interleaved,
     neighbour,
     permutation,
     rate_matrix,
     task_graph,
     tornado,
+    transactions,
     transpose,
     uniform,
 )
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import mesh
+from qmodels.systems.noc.injection import injection_process
+from qmodels.systems.noc.memory import Transactions
+from qmodels.systems.noc.patterns import Pattern, Permutation
 from qmodels.systems.spec.text.toml import from_toml, to_toml
 
 quick = settings(max_examples=30, deadline=None, derandomize=True)

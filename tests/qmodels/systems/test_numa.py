@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from qmodels.systems.memory.numa import NumaMachine
+from qmodels import NumaMachine
+from qmodels.noc import Topology
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
-from qmodels.systems.noc.topology import Topology
 
 
 def test_factors_follow_from_the_route():

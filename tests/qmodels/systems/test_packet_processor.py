@@ -7,12 +7,11 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
+from qmodels import PacketProcessor, dram
+from qmodels.noc import Topology
+from qmodels.packets import Cost, FreeList
 from qmodels.systems.memory.dram_map import Interleaved
-from qmodels.systems.memory.dram_system import dram
-from qmodels.systems.noc.topology import Topology
-from qmodels.systems.packets.budget import Cost
-from qmodels.systems.packets.free_list import FreeList, allocation_accesses
-from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.packets.free_list import allocation_accesses
 
 BASE = PacketProcessor()
 

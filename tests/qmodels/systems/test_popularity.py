@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from qmodels.systems.traffic.popularity import Zipf
+from qmodels.traffic import Zipf
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems.noc.router import Router
-from qmodels.systems.noc.topology import Topology
-from qmodels.systems.packets.processor_noc import ProcessorNoc
+from qmodels.noc import Router, Topology
+from qmodels.packets import ProcessorNoc
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 

@@ -10,26 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
+from qmodels import dram, mesh
+from qmodels.laws import Deterministic, Exponential
+from qmodels.steps import Acquire, Branch, Each, Fork, Hold, Mark, Read, Release, Repeat, Send, Visit
 from qmodels.systems.composed.lower import lower
 from qmodels.systems.composed.program_form import Op, fold, window_of
-from qmodels.systems.composed.steps import (
-    Acquire,
-    Branch,
-    Each,
-    Fork,
-    Hold,
-    Mark,
-    Read,
-    Release,
-    Repeat,
-    Send,
-    Visit,
-)
-from qmodels.systems.laws.times import Deterministic, Exponential
-from qmodels.systems.memory.dram_system import dram
-from qmodels.systems.noc.topologies import mesh
-from qmodels.systems.traffic.arrivals import Poisson
-from qmodels.systems.traffic.sizes import bimodal
+from qmodels.traffic import Poisson, bimodal
 
 SIZES = bimodal(small=64, large=256, small_fraction=0.5)
 MEAN = {"segments": float(np.dot(*SIZES.segments(64)))}

@@ -9,11 +9,11 @@ from math import inf
 import numpy as np
 import pytest
 
+from qmodels import JobClass, QueueingNetwork, Station, single_station, tandem
 from qmodels.checks import shown
-from qmodels.systems.laws.times import Deterministic, Empirical, Erlang, Exponential, Geometric, Replay
+from qmodels.laws import Deterministic, Empirical, Erlang, Exponential, Geometric, Replay
 from qmodels.systems.spec.hashing import stable_hash
-from qmodels.systems.stations.parts import ForkJoin, JobClass, Station
-from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station, tandem
+from qmodels.systems.stations.parts import ForkJoin
 from qmodels.systems.stations.routing import LEAVE, Cyclic, Probabilistic, ShortestQueue, StateDependent
 
 ONE = Exponential(mean=1.0)

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems.noc.routes import SourceRoute
+from qmodels import crossbar, mesh, ring, spidergon, torus
+from qmodels.noc import SourceRoute, concentrated_mesh, from_graph
 from qmodels.systems.noc.routing import find_routes
-from qmodels.systems.noc.topologies import concentrated_mesh, crossbar, mesh, ring, spidergon, torus
-from qmodels.systems.noc.topology import from_graph
 
 quick = settings(max_examples=30, deadline=None, derandomize=True)
 graphs = st.builds(

@@ -11,15 +11,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from qmodels.systems.traffic.sizes import (
-    LAWS,
-    SizeLaw,
-    bimodal,
-    fixed,
-    heavy_tailed,
-    imix,
-    segment_count,
-)
+from qmodels.systems.traffic.sizes import LAWS, segment_count
+from qmodels.traffic import SizeLaw, bimodal, fixed, heavy_tailed, imix
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 packets = st.lists(st.integers(1, 65535), min_size=1, max_size=60)

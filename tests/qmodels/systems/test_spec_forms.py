@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 import qmodels as qm
-from qmodels.systems.noc.memory import interleaved
-from qmodels.systems.noc.patterns import rate_matrix, uniform
+from qmodels.noc import interleaved, rate_matrix, uniform
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
 from qmodels.systems.spec.kind import KINDS, kind_named
 from qmodels.systems.spec.text.reading import Place
 from qmodels.systems.spec.text.toml import from_toml, read_value, spec_from_toml, to_toml
-from qmodels.systems.traffic.arrivals import OnOff, Poisson
+from qmodels.traffic import OnOff, Poisson
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -15,22 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
-from qmodels import traffic
+from qmodels import JobClass, PacketProcessor, QueueingNetwork, Station, Workload, traffic
 from qmodels.systems.memory import dram_traffic
 from qmodels.systems.memory.dram_map import bit_fields
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
-from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.programs.collectives import gather
 from qmodels.systems.programs.work_queues import Bag, Stealing
 from qmodels.systems.spec.hashing import stable_hash
 from qmodels.systems.spec.text.toml import from_toml, read_value, to_toml
-from qmodels.systems.stations.parts import JobClass, Station
-from qmodels.systems.stations.queueing_network import QueueingNetwork
 from qmodels.systems.stations.routing import Cyclic, StateDependent
-from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
-from qmodels.systems.traffic.sizes import SizeLaw, bimodal, fixed, heavy_tailed, imix
-from qmodels.systems.traffic.trace import Trace
-from qmodels.systems.traffic.workload import Workload
+from qmodels.traffic import OnOff, Poisson, Recorded, SizeLaw, Trace, bimodal, fixed, heavy_tailed, imix
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 

@@ -8,16 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems.noc.topologies import (
-    concentrated_mesh,
-    crossbar,
-    mesh,
-    ring,
-    shared_bus,
-    spidergon,
-    torus,
-)
-from qmodels.systems.noc.topology import Topology, from_graph
+from qmodels import crossbar, mesh, ring, spidergon, torus
+from qmodels.noc import Topology, concentrated_mesh, from_graph, shared_bus
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 shapes = st.lists(st.integers(1, 5), min_size=1, max_size=3).filter(lambda s: np.prod(s) > 1).map(tuple)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems.noc.topology import Topology, from_graph
+from qmodels.noc import Topology, from_graph
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 

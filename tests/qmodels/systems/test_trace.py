@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from qmodels.systems.traffic.trace import Trace, read_trace
+from qmodels import read_trace
+from qmodels.traffic import Trace
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 TRACES = Path(os.environ.get("QMODELS_TRACES", Path(__file__).parents[4] / "shared" / "traces"))

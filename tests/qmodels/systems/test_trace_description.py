@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import qmodels as qm
-from qmodels.systems.traffic.arrivals import OnOff
-from qmodels.systems.traffic.trace import Trace, read_trace
+from qmodels import read_trace
 from qmodels.systems.traffic.trace_statistics import LEVEL
+from qmodels.traffic import OnOff, Trace
 
 TRACES = Path(os.environ.get("QMODELS_TRACES", Path(__file__).parents[4] / "shared" / "traces"))
 SIZES, SHARES = np.array([64, 576, 1518]), [0.6, 0.3, 0.1]

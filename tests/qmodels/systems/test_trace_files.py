@@ -8,10 +8,9 @@ import struct
 import numpy as np
 import pytest
 
+from qmodels import Workload, read_trace
 from qmodels.systems.spec.text.toml import from_toml, to_toml
-from qmodels.systems.traffic.arrivals import Recorded
-from qmodels.systems.traffic.trace import Trace, read_trace
-from qmodels.systems.traffic.workload import Workload
+from qmodels.traffic import Recorded, Trace
 
 SECOND = 1_700_000_000
 IP = bytes([0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 80, 1, 1])

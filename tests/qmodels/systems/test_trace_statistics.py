@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qmodels.systems.traffic.trace import Trace
 from qmodels.systems.traffic.trace_statistics import BLOCKS, SCALE, WINDOWS, trace_statistics
+from qmodels.traffic import Trace
 
 SIZES = np.array([64, 576, 1500])
 

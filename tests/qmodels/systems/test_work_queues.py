@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from qmodels import WorkQueues
 from qmodels.systems.programs.region import Cube, Growth
-from qmodels.systems.programs.work_queues import Bag, Clusters, RunQueues, Stealing, TaskCosts, WorkQueues
+from qmodels.systems.programs.work_queues import Bag, Clusters, RunQueues, Stealing, TaskCosts
 
 
 def test_parts_of_the_image():

@@ -10,10 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
-from qmodels.systems.traffic.sizes import SizeLaw, bimodal, fixed, imix
-from qmodels.systems.traffic.trace import Trace
-from qmodels.systems.traffic.workload import Workload
+from qmodels import Workload
+from qmodels.traffic import OnOff, Poisson, Recorded, SizeLaw, Trace, bimodal, fixed, imix
 
 quick = settings(max_examples=30, deadline=None, derandomize=True)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import product
 from math import prod
 
-from qmodels.systems.programs.work_queues import Bag, WorkQueues
+from qmodels import WorkQueues
+from qmodels.systems.programs.work_queues import Bag
 
 MOST_STATES = 500_000
 

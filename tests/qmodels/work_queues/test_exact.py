@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qmodels.systems.programs.work_queues import Bag, Clusters, RunQueues, Stealing, TaskCosts, WorkQueues
+from qmodels import WorkQueues
+from qmodels.systems.programs.work_queues import Bag, Clusters, RunQueues, Stealing, TaskCosts
 from tests.qmodels.work_queues.exact import exact_makespan
 
 

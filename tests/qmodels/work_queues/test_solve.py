@@ -7,15 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qmodels import WorkQueues
 from qmodels.systems.programs.region import Cube, Growth, Uneven
-from qmodels.systems.programs.work_queues import (
-    Bag,
-    Clusters,
-    RunQueues,
-    Stealing,
-    TaskCosts,
-    WorkQueues,
-)
+from qmodels.systems.programs.work_queues import Bag, Clusters, RunQueues, Stealing, TaskCosts
 from qmodels.systems.spec.metrics import METRICS
 from qmodels.work_queues.contention import visit_time
 from qmodels.work_queues.growth import run_rounds

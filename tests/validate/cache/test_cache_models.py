@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 import qmodels as qm
-from qmodels.systems.cache.spec import CacheLevel, CacheSystem
-from qmodels.systems.traffic.popularity import GeometricPopularity, Zipf
+from qmodels import CacheLevel, CacheSystem
+from qmodels.systems.traffic.popularity import GeometricPopularity
+from qmodels.traffic import Zipf
 from validate import simulate
 
 ZIPF = Zipf(entries=1000, exponent=0.83)

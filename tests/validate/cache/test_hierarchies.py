@@ -7,9 +7,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from qmodels import CacheLevel, CacheSystem
 from qmodels.systems.cache.lines import slice_of
-from qmodels.systems.cache.spec import INCLUSIONS, CacheLevel, CacheSystem
-from qmodels.systems.traffic.popularity import Zipf
+from qmodels.systems.cache.spec import INCLUSIONS
+from qmodels.traffic import Zipf
 from validate import simulate
 from validate.cache.hierarchies import (
     SOURCES,

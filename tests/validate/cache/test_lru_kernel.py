@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmodels.systems.cache.lines import feistel, line_of, slice_of
-from qmodels.systems.traffic.popularity import Zipf
+from qmodels.traffic import Zipf
 from validate.cache import draw_kernel, hierarchy_kernel, lru_kernel
 from validate.engine.jit import jit
 from validate.engine.streams import new_streams

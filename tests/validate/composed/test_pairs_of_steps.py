@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from qmodels import solve
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.program_text import parse, program_text
-from qmodels.systems.composed.steps import Read, Write
-from qmodels.systems.composed.system import System
-from qmodels.systems.memory.dram_system import dram
-from qmodels.systems.traffic.arrivals import Poisson
+from qmodels import Flow, System, dram, solve
+from qmodels.steps import Read, Write, parse, program_text
+from qmodels.traffic import Poisson
 from validate.composed.instructions import program_of
 
 

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from qmodels.systems.cache.spec import CacheLevel, CacheSystem
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.steps import Hold, Lookup
-from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Deterministic
-from qmodels.systems.noc.patterns import uniform
-from qmodels.systems.noc.router import Router
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import mesh
-from qmodels.systems.traffic.arrivals import Poisson
-from qmodels.systems.traffic.popularity import Zipf
+from qmodels import CacheLevel, CacheSystem, Flow, Noc, System, mesh
+from qmodels.laws import Deterministic
+from qmodels.noc import Router, uniform
+from qmodels.steps import Hold, Lookup
+from qmodels.traffic import Poisson, Zipf
 from validate import simulate
 
 NOC = Noc(

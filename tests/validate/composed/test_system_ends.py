@@ -8,12 +8,11 @@ import pytest
 
 import qmodels as qm
 from qmodels.composed.couplings.correlated_visits import visit_laws
+from qmodels.laws import Deterministic, Exponential
+from qmodels.parts import ServingPart
+from qmodels.steps import Acquire, Fork, Hold, Read, Release, Repeat, Visit, parse, program_text
 from qmodels.systems.composed.lower import lower
-from qmodels.systems.composed.parts import ServingPart
-from qmodels.systems.composed.program_text import parse, program_text
-from qmodels.systems.composed.steps import Acquire, Fork, Hold, Read, Release, Repeat, Visit
-from qmodels.systems.laws.times import Deterministic, Exponential
-from qmodels.systems.traffic.arrivals import Poisson
+from qmodels.traffic import Poisson
 from validate import simulate
 
 

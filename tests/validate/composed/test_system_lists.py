@@ -5,19 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qmodels import queues
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.steps import Allocate, Each, Fork, Free, Hold, Read, Visit, Write
-from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Deterministic, Exponential
-from qmodels.systems.memory.dram_system import dram
-from qmodels.systems.noc.patterns import uniform
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import mesh
-from qmodels.systems.packets.free_list import FreeList
-from qmodels.systems.stations.parts import Station
-from qmodels.systems.traffic.arrivals import Poisson
-from qmodels.systems.traffic.sizes import bimodal, fixed
+from qmodels import Flow, Noc, Station, System, dram, mesh, queues
+from qmodels.laws import Deterministic, Exponential
+from qmodels.noc import uniform
+from qmodels.packets import FreeList
+from qmodels.steps import Allocate, Each, Fork, Free, Hold, Read, Visit, Write
+from qmodels.traffic import Poisson, bimodal, fixed
 from validate.composed import kernels
 from validate.composed.kernels import new_blocks
 from validate.composed.replication import advance

@@ -7,20 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.parts import Tokens
-from qmodels.systems.composed.steps import Acquire, Each, Fork, Hold, Read, Release, Send, Visit, Write
-from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Deterministic, Exponential
-from qmodels.systems.memory.dram_system import dram
-from qmodels.systems.memory.dram_traffic import RandomBlocks, StridedBlocks
-from qmodels.systems.noc.patterns import RateMatrix, uniform
-from qmodels.systems.noc.router import Router
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import mesh
-from qmodels.systems.stations.parts import Station
-from qmodels.systems.traffic.arrivals import Poisson
-from qmodels.systems.traffic.sizes import fixed
+from qmodels import Flow, Noc, Station, System, Tokens, dram, mesh
+from qmodels.laws import Deterministic, Exponential
+from qmodels.memory import RandomBlocks, StridedBlocks
+from qmodels.noc import Router, uniform
+from qmodels.steps import Acquire, Each, Fork, Hold, Read, Release, Send, Visit, Write
+from qmodels.systems.noc.patterns import RateMatrix
+from qmodels.traffic import Poisson, fixed
 from validate import simulate
 from validate.composed.replication import advance
 from validate.composed.world import new_machine

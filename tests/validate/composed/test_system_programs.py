@@ -9,15 +9,10 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from qmodels import queues
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.parts import Tokens
-from qmodels.systems.composed.steps import Acquire, Branch, Each, Fork, Hold, Release, Repeat, Visit
-from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Deterministic, Erlang, Exponential
-from qmodels.systems.stations.parts import Station
-from qmodels.systems.traffic.arrivals import Poisson
-from qmodels.systems.traffic.sizes import bimodal
+from qmodels import Flow, Station, System, Tokens, queues
+from qmodels.laws import Deterministic, Erlang, Exponential
+from qmodels.steps import Acquire, Branch, Each, Fork, Hold, Release, Repeat, Visit
+from qmodels.traffic import Poisson, bimodal
 from validate.composed.experiment import SystemExperiment
 from validate.composed.replication import advance
 from validate.composed.state import THINKING

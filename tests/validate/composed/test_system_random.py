@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems.cache.spec import CacheLevel, CacheSystem
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.parts import Tokens
-from qmodels.systems.composed.steps import (
+from qmodels import CacheLevel, CacheSystem, Flow, Noc, Station, System, Tokens, dram, mesh, ring
+from qmodels.laws import Deterministic, Exponential
+from qmodels.noc import Router, uniform
+from qmodels.packets import FreeList
+from qmodels.steps import (
     Acquire,
     Allocate,
     Branch,
@@ -26,18 +27,7 @@ from qmodels.systems.composed.steps import (
     Visit,
     Write,
 )
-from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Deterministic, Exponential
-from qmodels.systems.memory.dram_system import dram
-from qmodels.systems.noc.patterns import uniform
-from qmodels.systems.noc.router import Router
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import mesh, ring
-from qmodels.systems.packets.free_list import FreeList
-from qmodels.systems.stations.parts import Station
-from qmodels.systems.traffic.arrivals import Poisson
-from qmodels.systems.traffic.popularity import Zipf
-from qmodels.systems.traffic.sizes import bimodal
+from qmodels.traffic import Poisson, Zipf, bimodal
 from validate.composed.kernels import memories_of
 from validate.composed.replication import advance
 from validate.composed.world import new_machine

@@ -7,17 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from qmodels import queues
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.parts import Served, Service, ServingPart
-from qmodels.systems.composed.steps import Fork, Read, Visit
-from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Deterministic
-from qmodels.systems.memory.dram_system import dram
-from qmodels.systems.noc.patterns import uniform
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import mesh
-from qmodels.systems.traffic.arrivals import Poisson
+from qmodels import Flow, Noc, System, dram, mesh, queues
+from qmodels.laws import Deterministic
+from qmodels.noc import uniform
+from qmodels.parts import Served, Service, ServingPart
+from qmodels.steps import Fork, Read, Visit
+from qmodels.traffic import Poisson
 
 
 class Busy(Service):

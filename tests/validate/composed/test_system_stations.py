@@ -5,16 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qmodels import solve
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.steps import Branch, Fork, Hold, Repeat, Visit
-from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Deterministic, Erlang, Exponential, Gamma, HyperExponential
-from qmodels.systems.stations.parts import ForkJoin, JobClass, Station
-from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station
+from qmodels import Flow, JobClass, QueueingNetwork, Station, System, single_station, solve
+from qmodels.laws import Deterministic, Erlang, Exponential, Gamma, HyperExponential
+from qmodels.steps import Branch, Fork, Hold, Repeat, Visit
+from qmodels.systems.stations.parts import ForkJoin
 from qmodels.systems.stations.routing import LEAVE
-from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
-from qmodels.systems.traffic.trace import Trace
+from qmodels.traffic import OnOff, Poisson, Recorded, Trace
 from validate import simulate
 
 ONE = Exponential(mean=1.0)

@@ -6,18 +6,13 @@ import numpy as np
 import pytest
 
 import qmodels as qm
+from qmodels import CacheLevel, CacheSystem, Flow, Station, System, Tokens
 from qmodels.composed.fixed_point.pool_subnetworks import scattered
+from qmodels.laws import Deterministic, Exponential
+from qmodels.parts import BankedChannels
 from qmodels.queues.distributions import birth_death_law
-from qmodels.systems.cache.spec import CacheLevel, CacheSystem
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.parts import Tokens
-from qmodels.systems.composed.steps import Acquire, Hold, Lookup, Release, Visit
-from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Deterministic, Exponential
-from qmodels.systems.memory.banked_channels import BankedChannels
-from qmodels.systems.stations.parts import Station
-from qmodels.systems.traffic.arrivals import Poisson
-from qmodels.systems.traffic.popularity import Zipf
+from qmodels.steps import Acquire, Hold, Lookup, Release, Visit
+from qmodels.traffic import Poisson, Zipf
 
 INF = float("inf")
 WINDOW = 6

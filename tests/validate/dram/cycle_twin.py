@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from qmodels.systems.memory.dram_system import DramSystem
+from qmodels import DramSystem
 
 
 @dataclass

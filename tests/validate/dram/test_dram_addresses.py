@@ -7,8 +7,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from qmodels import dram
 from qmodels.systems.memory.dram_map import Interleaved, bit_fields
-from qmodels.systems.memory.dram_system import dram
 from qmodels.systems.memory.dram_traffic import SPAN
 from validate.dram.addresses import locate, new_books
 

@@ -7,7 +7,7 @@ import heapq
 import numpy as np
 import pytest
 
-from qmodels.systems.memory.dram_system import dram
+from qmodels import dram
 from validate.dram import state as c
 from validate.dram.channels import NEVER, advance, new_channels, offer, take_ended, with_room
 from validate.dram.kernel import run_channel

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qmodels.systems.memory.dram_system import dram
+from qmodels import dram
 from validate.dram import state as c
 from validate.dram.kernel import run_channel
 from validate.dram.order_kernel import run_channel_in_order

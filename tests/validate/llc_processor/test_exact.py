@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from qmodels import LlcProcessor
 from qmodels.llc.processor_hits import HitRatios
 from qmodels.llc.solve_processor import solve_llc_processor
-from qmodels.markov.chains.ctmc import CTMC
-from qmodels.systems.cache.llc_processor import LlcProcessor
-from qmodels.systems.traffic.popularity import Zipf
+from qmodels.markov import CTMC
+from qmodels.traffic import Zipf
 from validate import simulate
 
 IDLE, L1, L2, LLC, WAIT, MEMORY = range(6)

@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qmodels import solve
-from qmodels.systems.cache.llc_processor import LlcProcessor
+from qmodels import LlcProcessor, solve
 from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
-from qmodels.systems.traffic.popularity import Zipf
+from qmodels.traffic import Zipf
 from validate import compare, simulate
 from validate.llc_processor.experiment import COUNTED, LlcProcessorExperiment, new_world, run_replication
 from validate.llc_processor.kernel import BOTH, FIRST, GROUPS, IDLE, SECOND, enter_memory, leave_memory, run

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels import solve
-from qmodels.systems.noc.router import Router
-from qmodels.systems.noc.topologies import mesh
+from qmodels import MessageProgram, mesh, solve
+from qmodels.noc import Router
 from qmodels.systems.programs import collectives
 from qmodels.systems.programs.message_steps import join
-from qmodels.systems.programs.messaging import MessageCosts, MessageProgram
+from qmodels.systems.programs.messaging import MessageCosts
 from validate import simulate
 from validate.messaging.experiment import ProgramExperiment, ProgramJob, run_replication
 

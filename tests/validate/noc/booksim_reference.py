@@ -22,10 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
-from qmodels.systems.noc.patterns import transpose, uniform
-from qmodels.systems.noc.router import Router
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import mesh, ring, torus
+from qmodels import Noc, mesh, ring, torus
+from qmodels.noc import Router, transpose, uniform
 
 FILE = Path(__file__).with_name("booksim_latency.csv")
 FIELDS = (

@@ -9,12 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qmodels import solve
-from qmodels.systems.noc.memory import transactions
-from qmodels.systems.noc.patterns import uniform
-from qmodels.systems.noc.router import Router
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import mesh, spidergon
+from qmodels import Noc, mesh, solve, spidergon
+from qmodels.noc import Router, transactions, uniform
 from validate import compare
 from validate.readers import read_booksim
 

@@ -9,11 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems.noc.patterns import uniform
-from qmodels.systems.noc.router import Router
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import crossbar, mesh, ring, spidergon, torus
-from qmodels.systems.noc.topology import from_graph
+from qmodels import Noc, crossbar, mesh, ring, spidergon, torus
+from qmodels.noc import Router, from_graph, uniform
 from validate.noc.kernel import quiet, step
 from validate.noc.meter import seen
 from validate.noc.replication import build_world

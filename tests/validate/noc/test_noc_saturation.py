@@ -3,12 +3,9 @@
 import numpy as np
 import pytest
 
-from qmodels.systems.noc.memory import transactions
-from qmodels.systems.noc.patterns import permutation, uniform
-from qmodels.systems.noc.router import Router
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import crossbar, mesh, ring
-from validate.noc.saturation import saturation_rate
+from qmodels import Noc, crossbar, mesh, ring
+from qmodels.noc import Router, permutation, transactions, uniform
+from validate import saturation_rate
 from validate.noc.verdict import overloaded_flows, verdict
 
 

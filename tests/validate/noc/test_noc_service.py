@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from pandas import DataFrame
 
-from qmodels.systems.noc.patterns import rate_matrix, uniform
-from qmodels.systems.noc.router import PacketClass, QosRule, Router
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import crossbar, mesh
+from qmodels import Noc, crossbar, mesh
+from qmodels.noc import PacketClass, QosRule, Router, rate_matrix, uniform
 from validate import simulate
 
 OPTIONS = {"packets": 5000, "cycles": 10_000, "replications": 6}

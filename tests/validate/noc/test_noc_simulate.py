@@ -8,13 +8,19 @@ import pytest
 from pandas import DataFrame
 
 import qmodels as qm
-from qmodels.systems.noc.injection import bursts
-from qmodels.systems.noc.memory import interleaved, transactions
-from qmodels.systems.noc.patterns import hotspot, permutation, rate_matrix, uniform
-from qmodels.systems.noc.router import PacketClass, Router
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import crossbar, mesh, ring
-from qmodels.systems.traffic.arrivals import OnOff
+from qmodels import Noc, crossbar, mesh, ring
+from qmodels.noc import (
+    PacketClass,
+    Router,
+    bursts,
+    hotspot,
+    interleaved,
+    permutation,
+    rate_matrix,
+    transactions,
+    uniform,
+)
+from qmodels.traffic import OnOff
 from validate import simulate
 from validate.noc.meter import flow_quantiles, new_meter
 

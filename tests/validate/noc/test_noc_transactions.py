@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 from pandas import DataFrame
 
-from qmodels.systems.noc.memory import transactions
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import mesh, spidergon
+from qmodels import Noc, mesh, spidergon
+from qmodels.noc import transactions
 from validate import simulate
 
 SMALL = {"packets": 2000, "cycles": 2000, "replications": 2}

@@ -7,15 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
+from qmodels import MessageProgram, Noc
+from qmodels.noc import QosRule, Router, Topology, transactions, uniform
 from qmodels.noc.bounds import latency_bounds
 from qmodels.noc.closed_loop import closed_loop
 from qmodels.noc.turns import group_turns
-from qmodels.systems.noc.memory import transactions
-from qmodels.systems.noc.patterns import uniform
-from qmodels.systems.noc.router import QosRule, Router
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topology import Topology
-from qmodels.systems.programs.messaging import MessageCosts, MessageProgram
+from qmodels.systems.programs.messaging import MessageCosts
 from validate import simulate
 from validate.noc.kernel import quiet, step
 from validate.noc.replication import build_world

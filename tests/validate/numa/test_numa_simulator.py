@@ -10,8 +10,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from qmodels.systems.laws.times import Gamma
-from qmodels.systems.memory.numa import NumaMachine
+from qmodels import NumaMachine
+from qmodels.laws import Gamma
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
 from qmodels.systems.memory.numa_system import core_name, loading_name, memory_name
 from validate import simulate

@@ -7,15 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qmodels import WorkQueues
 from qmodels.systems.programs.region import Cube, Drawn, Growth, Uneven
-from qmodels.systems.programs.work_queues import (
-    Bag,
-    Clusters,
-    RunQueues,
-    Stealing,
-    TaskCosts,
-    WorkQueues,
-)
+from qmodels.systems.programs.work_queues import Bag, Clusters, RunQueues, Stealing, TaskCosts
 from validate import simulate
 from validate.campaigns.experiment import Job
 from validate.work_queues import kernel as c
