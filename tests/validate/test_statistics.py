@@ -1,17 +1,30 @@
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from scipy import stats
 
 from validate import Estimate
+from validate.engine.bins import bin_of
+from validate.engine.histogram import BINS, middle_of
+from validate.engine.jit import jit
 from validate.estimates.statistics import (
     Histogram,
+    antithetic_interval,
+    batch_means,
+    bins_of,
     exactly,
+    lag_one_correlation,
     mean_interval,
+    merged,
+    paired_difference,
     probability_interval,
+    quantile_interval,
     ratio_interval,
     warm_up,
 )
@@ -92,3 +105,193 @@ def test_warm_up_finds_a_transient_and_none_where_there_is_none():
     assert warm_up(noise) < 1000
     assert warm_up(np.arange(1000.0)) == 500
     assert warm_up([1.0, 2.0]) == 0
+
+
+@jit
+def fill(values, counts):
+    for i in range(values.size):
+        counts[bin_of(values[i])] += 1
+
+
+def test_kernels_and_numpy_use_the_same_bins():
+    rng = np.random.default_rng(1)
+    values = np.concatenate([10 ** rng.uniform(-12, 18, size=5000), [0.0, 2.0**-20, 2.0**40, np.inf]])
+    counts = np.zeros(BINS, dtype=np.int64)
+    fill(values, counts)
+    assert np.array_equal(counts, np.bincount(bins_of(values), minlength=BINS))
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(value=st.floats(2.0**-20, 2.0**39), unit=st.floats(1e-9, 1e9))
+def test_a_bin_stands_for_its_values(value, unit):
+    position = int(bins_of(value))
+    assert abs(middle_of(position) / value - 1) <= Histogram.error * (1 + 1e-9)
+    assert middle_of(position - 1) < middle_of(position)
+    histogram = Histogram(unit=unit)
+    histogram.add(np.array([value * unit]))
+    assert abs(histogram.quantile(1.0) / (value * unit) - 1) <= Histogram.error * (1 + 1e-9)
+    assert histogram.share_up_to(value * unit) == 1.0
+
+
+def test_small_values_count_as_zero():
+    histogram = Histogram(unit=2.0)
+    histogram.add(np.array([0.0, 1e-9, 3.0]))
+    assert histogram.quantile(0.6) == 0.0 and histogram.share_up_to(0.0) == pytest.approx(2 / 3)
+
+
+def test_histograms_add_up():
+    rng = np.random.default_rng(2)
+    parts = [Histogram(unit=0.5) for _ in range(3)]
+    drawn = [rng.exponential(size=100) for _ in parts]
+    for part, values in zip(parts, drawn, strict=True):
+        part.add(values)
+    whole = Histogram(unit=0.5)
+    whole.add(np.concatenate(drawn))
+    assert np.array_equal(merged(parts).counts, whole.counts)
+    assert parts[0].total == 100
+
+
+def test_quantile_intervals_cover_at_the_nominal_rate_or_above():
+    # Two correlated halves in every replication; the truth is the quantile of an exponential.
+    rng = np.random.default_rng(3)
+    covered = 0
+    for _ in range(400):
+        runs = [Histogram() for _ in range(10)]
+        for run in runs:
+            once = rng.exponential(size=2500)
+            run.add(np.concatenate([once, once]))
+        estimate = quantile_interval(runs, 0.95, confidence=0.9)
+        covered += -np.log(0.05) in estimate
+        assert estimate.relative_half_width < 0.08
+    # Binomial, 400 trials, 0.9: below 346 with probability 1 in 200. The bins only widen.
+    assert covered >= 346
+
+
+def test_quantiles_that_the_values_do_not_bound():
+    runs = [Histogram(), Histogram()]
+    assert quantile_interval(runs, 0.5, confidence=0.9).best == np.inf
+    runs[0].add(np.array([1.0, 2.0]))
+    runs[1].add(np.array([4.0, 8.0]))
+    assert quantile_interval(runs, 0.9, confidence=0.9).high == np.inf
+
+
+def test_errors():
+    with pytest.raises(ValueError, match=r"unit must be finite and > 0, got 0.0"):
+        Histogram(unit=0.0)
+    with pytest.raises(ValueError, match=re.escape(f"counts must have shape ({BINS},), got (3,)")):
+        Histogram(counts=[1, 2, 3])
+    with pytest.raises(ValueError, match=r"unit must be that of the other histogram, 2.0, got 1.0"):
+        Histogram() + Histogram(unit=2.0)
+    with pytest.raises(ValueError, match=r"probability must be in \[0, 1\], got 2.0"):
+        quantile_interval([Histogram()], 2.0, confidence=0.9)
+
+
+def test_paired_intervals_cover_and_gain_is_the_ratio_of_variances():
+    rng = np.random.default_rng(1)
+    covered, gains = 0, []
+    for _ in range(2000):
+        common = rng.normal(0.0, 3.0, size=12)
+        first = 10 + common + rng.normal(0.0, 1.0, size=12)
+        second = 10.5 + common + rng.normal(0.0, 1.0, size=12)
+        pair = paired_difference(first, second, confidence=0.9)
+        covered += 0.5 in pair.difference
+        gains.append(pair.gain)
+    # Standard deviation 13.4.
+    assert abs(covered - 1800) < 54
+    # (10 + 10) / 2.
+    assert np.median(gains) == pytest.approx(10, rel=0.1)
+
+
+def test_limits_of_the_gain():
+    same = paired_difference([1.0, 2.0], [2.0, 3.0], confidence=0.9)
+    assert same.gain == np.inf and same.decided and same.difference.best == 1.0
+    still = paired_difference([1.0, 1.0], [1.0, 1.0], confidence=0.9)
+    assert still.gain == 1.0 and not still.decided
+
+
+def test_antithetic_pairs_narrow_the_interval_of_a_monotone_metric_and_cover():
+    rng = np.random.default_rng(2)
+    covered, narrower = 0, 0
+    for _ in range(1000):
+        u = rng.uniform(size=(20, 30))
+        plain, mirrored = -np.log(u).mean(axis=1), -np.log1p(-u).mean(axis=1)
+        pairs = antithetic_interval(plain, mirrored, confidence=0.9)
+        covered += 1.0 in pairs
+        narrower += (
+            pairs.half_width < mean_interval(np.concatenate([plain, mirrored]), confidence=0.9).half_width
+        )
+    # Standard deviation 9.5.
+    assert abs(covered - 900) < 38
+    assert narrower > 950
+
+
+def test_errors_of_statistics_paired():
+    with pytest.raises(ValueError, match=r"first and second must have as many replications, got 2 and 3"):
+        paired_difference([1.0, 2.0], [1.0, 2.0, 3.0], confidence=0.9)
+    with pytest.raises(ValueError, match=r"first and second must be finite, got an unstable replication"):
+        paired_difference([1.0, np.inf], [1.0, 2.0], confidence=0.9)
+    with pytest.raises(ValueError, match=r"plain and mirrored must have as many runs, got 1 and 2"):
+        antithetic_interval([1.0], [1.0, 2.0], confidence=0.9)
+
+
+def autoregressive(rng, *, runs, length, correlation, mean):
+    """Return series x' = correlation x + noise, started in the steady state."""
+    noise = rng.normal(size=(runs, length))
+    series = np.empty((runs, length))
+    series[:, 0] = noise[:, 0] / np.sqrt(1 - correlation**2)
+    for i in range(1, length):
+        series[:, i] = correlation * series[:, i - 1] + noise[:, i]
+    return series + mean
+
+
+def test_lag_one_correlation_by_hand():
+    assert lag_one_correlation([1.0, -1.0, 1.0, -1.0]) == pytest.approx(-0.75)
+    assert lag_one_correlation([5.0, 5.0, 5.0]) == 0.0
+
+
+def test_equal_weights_are_the_classical_method():
+    values = np.random.default_rng(1).normal(3.0, 1.0, size=20)
+    run = batch_means(values * 50, np.full(20, 50), confidence=0.9)
+    low, high = stats.t.interval(0.9, 19, loc=values.mean(), scale=stats.sem(values))
+    assert run.batches == 20
+    assert (run.estimate.low, run.estimate.high) == pytest.approx((low, high))
+    assert run.estimate.best == pytest.approx(values.mean())
+
+
+@pytest.mark.parametrize(("correlation", "lost"), [(0.0, 0.0), (0.5, 0.02), (0.8, 0.025)])
+def test_intervals_of_correlated_series_cover_at_the_nominal_rate(correlation, lost):
+    series = autoregressive(
+        np.random.default_rng(4), runs=2000, length=640, correlation=correlation, mean=7.0
+    )
+    runs = [batch_means(row, np.ones(row.size), confidence=0.9) for row in series]
+    covered = np.mean([7.0 in run.estimate for run in runs])
+    # Standard deviation 0.0067; what is left of the correlation costs up to two points.
+    assert 0.88 - lost < covered < 0.92
+    assert np.mean([run.independent for run in runs]) > 0.98
+    assert max(run.batches for run in runs) == 40
+
+
+def test_a_run_shorter_than_its_memory_is_found():
+    series = autoregressive(np.random.default_rng(5), runs=200, length=320, correlation=0.995, mean=0.0)
+    runs = [batch_means(row, np.ones(row.size), confidence=0.9) for row in series]
+    assert np.mean([run.independent for run in runs]) < 0.6
+    assert np.mean([run.batches for run in runs]) < 12
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(
+    totals=hnp.arrays(float, st.integers(10, 80), elements=st.floats(0, 1e6)),
+    scale=st.floats(1e-3, 1e3),
+)
+def test_laws_of_batch_means(totals, scale):
+    weights = np.full(totals.size, 2.0)
+    run = batch_means(totals, weights, confidence=0.95)
+    assert 10 <= run.batches <= totals.size
+    scaled = batch_means(totals * scale, weights, confidence=0.95)
+    if scaled.batches == run.batches:
+        assert scaled.estimate.best == pytest.approx(run.estimate.best * scale, rel=1e-9)
+
+
+def test_too_few_batches():
+    with pytest.raises(ValueError, match=r"number of batches must be a whole number >= 10, got 9"):
+        batch_means(np.ones(9), np.ones(9), confidence=0.95)

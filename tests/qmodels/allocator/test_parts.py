@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import product
+from math import isclose
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,9 +14,12 @@ from numpy.testing import assert_allclose
 from qmodels.allocator.access_order import access_order
 from qmodels.allocator.data_queueing import pointer_cycles
 from qmodels.allocator.stored import offered_variability, seen_load
+from qmodels.allocator.trial_states import canonical, distinct, draw_any, draw_others, draw_window
 from qmodels.allocator.trials import accesses_law, bank_lists_busy, bitmap_busy, stack_busy
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic, SelfSimilar
 from qmodels.traffic import OnOff, Recorded, Trace, fixed, imix
+from tests.qmodels.allocator import exact_list
+from tests.qmodels.allocator.exact_list import exact_free_list
 
 checks = settings(derandomize=True, deadline=None, max_examples=50)
 
@@ -144,3 +150,88 @@ def test_pointer_cycles_by_hand():
     )
     assert_allclose(cycles.mean_cycles, (4 + 5 + 6 + 4 + 4 + 5) / 6)
     assert_allclose(cycles.overrun_probability, 3 / 6)
+
+
+windows = st.lists(st.integers(0, 5), min_size=1, max_size=5).map(tuple)
+
+
+@checks
+@given(windows, st.permutations(range(6)))
+def test_renaming_banks_changes_nothing(window: tuple[int, ...], names: list[int]) -> None:
+    assert canonical(window) == canonical([names[bank] for bank in window])
+    assert canonical(canonical(window)) == canonical(window)
+    assert len(distinct(window)) == max(canonical(window)) + 1
+
+
+@checks
+@given(st.integers(0, 4), st.integers(0, 3), st.integers(1, 6))
+def test_draws_are_those_of_all_equally_likely_words(known: int, count: int, banks: int) -> None:
+    known = min(known, banks)
+    by_name: dict[tuple[int, ...], float] = {}
+    for word in product(range(banks), repeat=count):
+        # Banks beyond those known are named in the order of their appearance.
+        key = canonical((*range(known), *word))[known:]
+        by_name[key] = by_name.get(key, 0.0) + banks**-count
+    drawn = dict(draw_any(known, count, banks))
+    assert drawn.keys() == by_name.keys()
+    assert all(isclose(drawn[key], by_name[key], rel_tol=1e-12) for key in drawn)
+
+
+@checks
+@given(st.integers(0, 4), st.integers(0, 4), st.integers(1, 6))
+def test_windows_differ_as_far_as_there_are_banks(known: int, length: int, banks: int) -> None:
+    drawn = draw_window(min(known, banks), length, banks)
+    assert isclose(sum(chance for _, chance in drawn), 1.0, rel_tol=1e-12)
+    assert all(len(set(window)) == min(length, banks) for window, _ in drawn)
+
+
+def test_no_other_bank_is_left() -> None:
+    assert draw_others(2, (0, 1), 2) == []
+
+
+SMALL = {"banks": 3, "blocks_per_bank": 3, "in_use": 3, "alloc_trial_count": 2}
+
+
+@pytest.mark.in_ci(1)
+@pytest.mark.parametrize(
+    ("banks", "per_bank", "in_use", "busy", "trials"),
+    [(3, 3, 3, 1, 2), (2, 4, 3, 1, 3), (3, 4, 4, 1, 3), (3, 4, 6, 1, 2), (4, 2, 3, 2, 2)],
+)
+def test_against_simulation(simulate_list, banks, per_bank, in_use, busy, trials):
+    exact = exact_free_list(
+        banks=banks, blocks_per_bank=per_bank, in_use=in_use, alloc_trial_count=trials, busy_accesses=busy
+    )
+    taken, _, _ = simulate_list(
+        banks=banks,
+        busy=busy,
+        trials=trials,
+        blocks=banks * per_bank,
+        stored=in_use - 1,
+        allocations=2_000_000,
+    )
+    assert_allclose(exact, taken, rtol=0.02, atol=1e-4)
+
+
+@pytest.mark.parametrize("in_use", [2, 3, 5])
+def test_one_trial_in_closed_form(in_use):
+    # The block taken before is in use or, returned at once, the last one in the list.
+    exact = exact_free_list(banks=3, blocks_per_bank=3, in_use=in_use, alloc_trial_count=1)
+    assert_allclose(exact, 2 / 8, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"in_use": 9}, "in_use must be below the 9 blocks, got 9"),
+        ({"alloc_trial_count": 8}, "alloc_trial_count must be at most the 7 blocks of the list, got 8"),
+    ],
+)
+def test_nonsense(change, message):
+    with pytest.raises(ValueError, match=message):
+        exact_free_list(**(SMALL | change))
+
+
+def test_too_many_states(monkeypatch):
+    monkeypatch.setattr(exact_list, "MOST_STATES", 5)
+    with pytest.raises(ValueError, match="5"):
+        exact_free_list(**SMALL)

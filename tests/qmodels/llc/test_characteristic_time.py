@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.llc import hit_ratios
+from qmodels.llc.renewal import miss_gap
+from qmodels.numerics.nodes import smooth_nodes
 from qmodels.traffic import Zipf
 from tests.qmodels.llc.exact_lru import exact_lru_hit_ratios
 
@@ -89,3 +93,87 @@ def test_against_the_exact_lru(exponent, capacity, bound):
 def test_nonsense(arguments, message):
     with pytest.raises(ValueError, match=message):
         hit_ratios(**arguments)
+
+
+def by_stack_orders(p: np.ndarray, capacity: int) -> np.ndarray:
+    """Stationary law of the move-to-front list: draws without replacement (W. F. King, 1971)."""
+    hits = np.zeros(len(p))
+    for order in permutations(range(len(p))):
+        weight, rest = 1.0, 1.0
+        for item in order:
+            weight *= p[item] / rest
+            rest = max(rest - p[item], 1e-300)
+        for item in order[:capacity]:
+            hits[item] += weight
+    return hits
+
+
+@settings(derandomize=True, deadline=None, max_examples=10)
+@given(st.lists(st.floats(0.01, 1.0), min_size=2, max_size=6), st.data())
+def test_against_all_orders_of_the_stack(weights, data):
+    p = np.array(weights) / np.sum(weights)
+    capacity = data.draw(st.integers(0, len(p)))
+    assert_allclose(
+        exact_lru_hit_ratios(popularity=p, capacity=capacity), by_stack_orders(p, capacity), atol=1e-9
+    )
+
+
+def test_holds_as_many_lines_as_fit():
+    p = np.arange(1, 61) ** -0.8
+    p /= p.sum()
+    for capacity in (1, 30, 59):
+        assert_allclose(exact_lru_hit_ratios(popularity=p, capacity=capacity).sum(), capacity, atol=1e-8)
+
+
+def test_nonsense_of_exact_lru():
+    with pytest.raises(ValueError, match="popularity must have at most 128 lines, got 200"):
+        exact_lru_hit_ratios(popularity=np.ones(200) / 200, capacity=3)
+    with pytest.raises(ValueError, match="capacity must be a whole number >= 0, got 1.5"):
+        exact_lru_hit_ratios(popularity=[1.0], capacity=1.5)
+
+
+@pytest.mark.parametrize("exponent", [0.6, 0.8, 1.2])
+def test_hit_ratios_of_nodes_are_those_of_all_lines(exponent):
+    p = Zipf(entries=200_000, exponent=exponent).probabilities()
+    node, number = smooth_nodes(p, np.ones(p.size))
+    assert node.size < 1500
+    for capacity in (100, 20_000):
+        lines = p @ hit_ratios(popularity=p, capacity=capacity)
+        nodes = (number * node) @ hit_ratios(popularity=node, count=number, capacity=capacity)
+        assert_allclose(nodes, lines, rtol=1e-8)
+
+
+def test_equal_and_unwanted_lines_stay_as_they_are():
+    node, number = smooth_nodes(np.array([0.0, 0.25, 0.25, 0.5, 0.0]), np.ones(5))
+    assert sorted(zip(node.tolist(), number.tolist(), strict=True)) == [(0.0, 2.0), (0.25, 2.0), (0.5, 1.0)]
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.floats(0.01, 20.0), st.floats(0.0, 200.0), st.floats(0.0, 20.0))
+def test_a_survival_function_and_its_integral(load, time, step):
+    survival, integral = miss_gap(rate=load, dead_time=1.0, time=np.array([time, time + step]))
+    assert 0 <= survival[1] <= survival[0] + 1e-6 <= 1 + 1e-6
+    assert survival[1] * step - 1e-5 <= integral[1] - integral[0] <= survival[0] * step + 1e-5
+
+
+@pytest.mark.parametrize("load", [0.01, 0.3, 1.0, 2.0, 6.0])
+def test_mean_gap_is_one_over_the_rate_of_misses(load):
+    _, integral = miss_gap(rate=load, dead_time=1.0, time=1e6)
+    assert_allclose(integral, np.exp(load) / load, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("load", "time"), [(0.1, 60.0), (0.9, 5.0), (1.0, 3.3), (2.0, 30.0), (5.0, 300.0)])
+def test_against_drawn_gaps(load, time):
+    """200,000 chains of exponential gaps up to the first above the dead time: four standard errors."""
+    rng = np.random.default_rng(3)
+    total = np.zeros(200_000)
+    alive = np.arange(total.size)
+    while alive.size:
+        gap = rng.exponential(1.0 / load, alive.size)
+        total[alive] += gap
+        alive = alive[gap <= 1.0]
+    survival, integral = miss_gap(rate=load, dead_time=1.0, time=time)
+    above = total > time
+    assert abs(above.mean() - survival) <= 4 * np.sqrt(survival * (1 - survival) / total.size) + 1e-5
+    capped = np.minimum(total, time)
+    assert abs(capped.mean() - integral) <= 4 * capped.std() / np.sqrt(total.size) + 1e-5

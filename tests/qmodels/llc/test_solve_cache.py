@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from qmodels import CacheLevel, CacheSystem, solve
+import qmodels as qm
+from qmodels import CacheLevel, CacheSystem, read_trace, solve
+from qmodels.llc import slice_shares
 from qmodels.systems.cache.lines import slice_of
 from qmodels.systems.cache.spec import INCLUSIONS
-from qmodels.traffic import Zipf
+from qmodels.traffic import MeasuredPopularity, Zipf
 from tests.qmodels.llc.exact_lru import exact_lru_hit_ratios
 from validate import simulate
 
@@ -77,3 +81,38 @@ def test_slices_are_caches_of_their_own():
 def test_what_no_model_covers(changes, message):
     with pytest.raises(ValueError, match=message):
         solve(replace(system("inclusive", 1), **changes))
+
+
+def test_slices_share_all_requests():
+    p = Zipf(entries=1000, exponent=1.0).probabilities()
+    for hashing in ("modulo", "xor", "mixed"):
+        shares = slice_shares(popularity=p, slices=8, hashing=hashing)
+        assert_allclose(shares.sum(), 1.0)
+        assert shares.shape == (8,)
+        assert slice_shares(popularity=p, slices=1, hashing=hashing) == pytest.approx([1.0])
+
+
+def test_nonsense():
+    with pytest.raises(ValueError, match="slices must be a power of two for XOR hashing, got 3"):
+        slice_shares(popularity=[1.0], slices=3, hashing="xor")
+
+
+TRACES = Path(os.environ.get("QMODELS_TRACES", Path(__file__).parents[4] / "shared" / "traces"))
+CAPTURE = TRACES / "libtrace-ip-in-mpls.pcap"
+
+
+@pytest.mark.skipif(not CAPTURE.exists(), reason="no capture")
+def test_flows_of_a_capture():
+    flows = read_trace(CAPTURE).flows
+    law = MeasuredPopularity.from_keys(flows)
+    assert law.entries == len(np.unique(flows)) and sum(law.counts) == len(flows)
+    p = law.probabilities()
+    for lines in (2, 4):
+        answer = qm.solve(qm.CacheSystem(popularity=law, shared=CacheLevel(lines=lines)))
+        # Few flows: characteristic times are coarse.
+        assert_allclose(answer.hit_ratio, p @ exact_lru_hit_ratios(popularity=p, capacity=lines), atol=0.02)
+
+
+def test_a_trace_without_flows():
+    with pytest.raises(ValueError, match="keys must name what was wanted, got None: a trace without addr"):
+        MeasuredPopularity.from_keys(None)

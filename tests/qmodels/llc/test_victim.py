@@ -46,6 +46,7 @@ def test_probabilities_and_order(rate, out, cores, time):
     assert 0 <= expired <= 1 and never == 0
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize(("cores", "out"), [(2, 0.3), (4, 0.9), (16, 0.97), (64, 0.982)])
 def test_against_a_simulated_line(cores, out):
     """One line, its requests core by core; the level holds it until somebody fetches it."""

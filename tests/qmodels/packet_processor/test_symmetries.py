@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,13 @@ from numpy.testing import assert_allclose
 
 import qmodels as qm
 from optimize import get_field, replace_fields
-from qmodels import traffic
+from qmodels import PacketProcessor, traffic
 from qmodels.packet_processor.design import columns
+from qmodels.packet_processor.energy import energy_per_packet
 from qmodels.packet_processor.latency import _slowest
+from qmodels.packets import Energy
 from qmodels.systems.memory.address_map import scatter
+from qmodels.systems.spec.text.toml import from_toml, to_toml
 
 RICH = replace_fields(
     qm.PacketProcessor(),
@@ -179,3 +182,82 @@ def test_a_packet_waits_for_the_slowest_of_its_channels() -> None:
     assert_allclose(apart, np.broadcast_to((probability / decay)[:, None], apart.shape), rtol=1e-6)
     between = _slowest(c, decay, probability, np.full(3, 20.0))
     assert np.all((between >= apart - 1e-9) & (between <= together + 1e-9)) and np.any(between < together)
+
+
+BASE = PacketProcessor()
+SPEC = replace(
+    BASE,
+    noc=replace(BASE.noc, initiators=8, link_width=8),
+    dram=replace(BASE.dram, channels=3),
+    llc=replace(BASE.llc, slices=2, slice_lines=1024),
+)
+EVENTS = {
+    "activations": 2.0,
+    "bursts": 10.0,
+    "flit_hops": 500.0,
+    "pointer_accesses": 20.0,
+    "lookups": 4.0,
+    "packet_rate": 0.01,
+}
+
+PER_PACKET = {
+    "activation_nj": 2,
+    "burst_nj": 10,
+    "hop_pj_per_byte": 500 * 8 / 1000,
+    "pointer_nj": 20,
+    "lookup_nj": 4,
+    # A milliwatt during the 100 ns between packets is 0.1 nJ.
+    "channel_mw": 3 * 0.1,
+    "slice_mw": 2 * 0.1,
+    "router_mw": 16 * 0.1,
+    "router_mw_per_byte": 16 * 8 * 0.1,
+}
+
+
+def test_every_price_has_its_events():
+    assert set(PER_PACKET) == {item.name for item in fields(Energy)}
+
+
+@pytest.mark.parametrize(("price", "parts"), PER_PACKET.items())
+def test_energy_counts_the_events(price, parts):
+    nothing = Energy(**dict.fromkeys(PER_PACKET, 0))
+    assert energy_per_packet(replace(SPEC, energy=nothing), **EVENTS) == 0
+    assert energy_per_packet(replace(SPEC, energy=replace(nothing, **{price: 1})), **EVENTS) == pytest.approx(
+        parts, rel=1e-12
+    )
+
+
+def test_lookups_without_slices_cost_no_slice_energy():
+    without = replace(SPEC, llc=replace(SPEC.llc, slices=0))
+    only_lookups = Energy(**dict.fromkeys(PER_PACKET, 0) | {"lookup_nj": 1})
+    assert energy_per_packet(replace(without, energy=only_lookups), **EVENTS) == 0
+
+
+SYSTEM_SPECS = {
+    "default": qm.PacketProcessor(),
+    "controllers": qm.PacketProcessor(dram=qm.dram("DDR5-6400", channels=8)),
+    "no slices": qm.PacketProcessor(llc=replace(qm.PacketProcessor().llc, slices=0)),
+    "no lookups": qm.PacketProcessor(workload=qm.Workload(lookups_per_packet=0)),
+}
+
+
+@pytest.mark.parametrize("name", SYSTEM_SPECS)
+def test_a_system_is_written_and_read(name):
+    system = SYSTEM_SPECS[name].system()
+    assert from_toml(to_toml(system), qm.System) == system
+
+
+def test_slices_are_beside_the_network():
+    system = qm.PacketProcessor().system()
+    nodes = system.network.topology.nodes
+    assert system.place["slice"] == tuple(range(nodes, nodes + 4)) and system.places == nodes + 4
+    assert (
+        "slice" not in SYSTEM_SPECS["no slices"].system().parts
+        and "llc" not in SYSTEM_SPECS["no lookups"].system().parts
+    )
+
+
+@pytest.mark.parametrize("name", SYSTEM_SPECS)
+def test_what_has_no_model_is_refused_in_a_line(name):
+    with pytest.raises(ValueError, match="^system must have a model for all it has, got none for .*replies"):
+        qm.solve(SYSTEM_SPECS[name].system())
