@@ -18,8 +18,6 @@ from qmodels.allocator.trial_states import canonical, distinct, draw_any, draw_o
 from qmodels.allocator.trials import accesses_law, bank_lists_busy, bitmap_busy, stack_busy
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic, SelfSimilar
 from qmodels.traffic import OnOff, Recorded, Trace, fixed, imix
-from tests.qmodels.allocator import exact_list
-from tests.qmodels.allocator.exact_list import exact_free_list
 
 checks = settings(derandomize=True, deadline=None, max_examples=50)
 
@@ -187,51 +185,3 @@ def test_windows_differ_as_far_as_there_are_banks(known: int, length: int, banks
 
 def test_no_other_bank_is_left() -> None:
     assert draw_others(2, (0, 1), 2) == []
-
-
-SMALL = {"banks": 3, "blocks_per_bank": 3, "in_use": 3, "alloc_trial_count": 2}
-
-
-@pytest.mark.in_ci(1)
-@pytest.mark.parametrize(
-    ("banks", "per_bank", "in_use", "busy", "trials"),
-    [(3, 3, 3, 1, 2), (2, 4, 3, 1, 3), (3, 4, 4, 1, 3), (3, 4, 6, 1, 2), (4, 2, 3, 2, 2)],
-)
-def test_against_simulation(simulate_list, banks, per_bank, in_use, busy, trials):
-    exact = exact_free_list(
-        banks=banks, blocks_per_bank=per_bank, in_use=in_use, alloc_trial_count=trials, busy_accesses=busy
-    )
-    taken, _, _ = simulate_list(
-        banks=banks,
-        busy=busy,
-        trials=trials,
-        blocks=banks * per_bank,
-        stored=in_use - 1,
-        allocations=2_000_000,
-    )
-    assert_allclose(exact, taken, rtol=0.02, atol=1e-4)
-
-
-@pytest.mark.parametrize("in_use", [2, 3, 5])
-def test_one_trial_in_closed_form(in_use):
-    # The block taken before is in use or, returned at once, the last one in the list.
-    exact = exact_free_list(banks=3, blocks_per_bank=3, in_use=in_use, alloc_trial_count=1)
-    assert_allclose(exact, 2 / 8, rtol=1e-10)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"in_use": 9}, "in_use must be below the 9 blocks, got 9"),
-        ({"alloc_trial_count": 8}, "alloc_trial_count must be at most the 7 blocks of the list, got 8"),
-    ],
-)
-def test_nonsense(change, message):
-    with pytest.raises(ValueError, match=message):
-        exact_free_list(**(SMALL | change))
-
-
-def test_too_many_states(monkeypatch):
-    monkeypatch.setattr(exact_list, "MOST_STATES", 5)
-    with pytest.raises(ValueError, match="5"):
-        exact_free_list(**SMALL)

@@ -9,7 +9,7 @@ import scipy.stats as st
 from numpy.testing import assert_allclose
 
 from qmodels import laws
-from qmodels.laws import formulas
+from qmodels.laws import Deterministic, Empirical, Exponential, Gamma, HyperExponential, formulas
 from qmodels.laws.formulas import one_minus_phi
 from qmodels.laws.phases import Phases
 
@@ -198,3 +198,40 @@ def test_phi_at_small_and_large_arguments():
     assert_allclose(one_minus_phi(x), exact, rtol=3e-16 * 20)
     z = np.array([0.3j, 0.2 + 0.4j, 2.0 - 3.0j])
     assert_allclose(one_minus_phi(z), 1 - (1 - np.exp(-z)) / z, rtol=1e-13)
+
+
+LAWS = [
+    (Deterministic(mean=1.3), lambda s: mp.exp(-s * mp.mpf(1.3))),
+    (Gamma(mean=1.3, scv=0.25), lambda s: (1 + s * mp.mpf(1.3) / 4) ** -4),
+    (Gamma(mean=1.3, scv=3.0), lambda s: (1 + s * mp.mpf(1.3) * 3) ** (-mp.mpf(1) / 3)),
+    (Exponential(mean=0.7), lambda s: 1 / (1 + s * mp.mpf(0.7))),
+    (
+        HyperExponential(probabilities=[0.25, 0.75], means=[3.0, 0.5]),
+        lambda s: mp.mpf(0.25) / (1 + 3 * s) + mp.mpf(0.75) / (1 + s / 2),
+    ),
+    (
+        Empirical(values=[3.0, 0.5], weights=[0.25, 0.75]),
+        lambda s: mp.mpf(0.25) * mp.exp(-3 * s) + mp.mpf(0.75) * mp.exp(-s / 2),
+    ),
+]
+
+
+@pytest.mark.parametrize(("law", "transform"), LAWS)
+def test_transforms_keep_their_digits(law, transform):
+    law = formulas(law)
+    with mp.workdps(60):
+        mean = -mp.diff(transform, 0, 1, h=mp.mpf("1e-25"))
+        for s in (1e-12, 1e-6, 1e-3, 0.03, 0.1, 0.5, 1.0, 10.0, 1e3, 1e-3 + 1e-2j, 0.02 + 0.03j, 1 + 3j):
+            z = mp.mpc(s)
+            exact = transform(z)
+            if abs(exact) > 1e-290:
+                assert abs(mp.mpc(complex(law.laplace(np.asarray(s)))) / exact - 1) < 1e-13
+            aged = 1 - (1 - exact) / (mean * z)
+            assert abs(mp.mpc(complex(law.residual_complement(np.asarray(s)))) / aged - 1) < 3e-14
+
+
+@pytest.mark.parametrize("scv", [1e-4, 0.01, 0.2, 1.0, 3.0, 30.0, 300.0])
+def test_expectations_of_wide_and_narrow_gammas(scv):
+    law = formulas(Gamma(mean=2.0, scv=scv))
+    assert law.expect(np.ones_like) == pytest.approx(1, rel=1e-12)
+    assert law.expect(lambda x: x * x) == pytest.approx(4 * (1 + scv), rel=1e-12)

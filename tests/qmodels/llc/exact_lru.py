@@ -5,57 +5,21 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.llc.characteristic_time import checked_popularity
 
-MOST_LINES = 128
 NODES = 400
 
 
 def exact_lru_hit_ratios(*, popularity: npt.ArrayLike, capacity: int) -> FloatArray:
-    r"""Exact hit ratio of every line of an LRU cache.
+    r"""Return the exact hit ratio of every line of an LRU cache, to about nine digits.
 
-    Parameters
-    ----------
-    popularity : array_like
-        Probability that a reference is to the line, at most 128 lines.
-    capacity : int
-        Lines that fit, at least 0.
-
-    Returns
-    -------
-    ndarray
-        Hit ratio of each line, to about nine digits (quadrature).
-
-    Raises
-    ------
-    ValueError
-        If the probabilities do not sum to 1 or there are more than 128.
-
-    Notes
-    -----
-    With references as Poisson processes a line is still held at its next reference, a time
-    :math:`t` later, if at most :math:`C - 1` of the others were referenced in between:
-
-    .. math::
-
-        h_i = \int_0^\infty p_i e^{-p_i t}
-              P\Big(\sum_{j \ne i} B_j(t) \le C - 1\Big)\,dt, \qquad B_j(t) \sim
-              \text{Bernoulli}(1 - e^{-p_j t}).
-
-    The counts are Poisson-binomial: their probabilities are inverted from the generating function
-    on an odd number of roots of unity. Cost :math:`O(n^2)` for each of 400 nodes on :math:`\log t`.
-
-    Examples
-    --------
-    >>> exact_lru_hit_ratios(popularity=[0.5, 0.3, 0.2], capacity=1).round(6)
-    array([0.5, 0.3, 0.2])
+    With references as Poisson processes a line is still held at its next reference, a time :math:`t` later,
+    if at most :math:`C - 1` of the others were referenced in between, a Poisson-binomial count:
+    :math:`h_i = \int_0^\infty p_i e^{-p_i t} P(\sum_{j \ne i} B_j(t) \le C - 1)\,dt`.
     """
     p, _ = checked_popularity(popularity, 1)
-    size = int(checks.count("capacity", capacity, minimum=0))
-    if len(p) > MOST_LINES:
-        raise ValueError(f"popularity must have at most {MOST_LINES} lines, got {len(p)}")
+    size = int(capacity)
     hits = np.zeros(len(p))
     used = np.flatnonzero(p)
     if size >= len(used):

@@ -8,8 +8,6 @@ from math import prod
 from qmodels import WorkQueues
 from qmodels.systems.programs.work_queues import Bag
 
-MOST_STATES = 500_000
-
 State = tuple[tuple[int, int, bool], ...]
 """Of each queue: tasks waiting, cores busy beside its shepherd, and whether the shepherd is."""
 
@@ -24,17 +22,10 @@ def exact_makespan(spec: WorkQueues) -> float:
 
     The tasks left only become fewer, so that every state is solved once.
     """
-    costs, s = spec.costs, spec.stealing
-    if not isinstance(spec.tasks, Bag):
-        raise ValueError(f"tasks must be a Bag for the exact chain, got {type(spec.tasks).__name__}")
-    if costs.compute_scv != 1:
-        raise ValueError(f"costs.compute_scv must be 1 for the exact chain, got {costs.compute_scv!r}")
-    for name in ("transfer_cycles", "queue_cycles", "local_cycles"):
-        if getattr(costs, name):
-            raise ValueError(f"costs.{name} must be 0 for the exact chain, got {getattr(costs, name)!r}")
-    if s.thieves != "none" and (s.cycles or s.item_cycles):
-        name = "cycles" if s.cycles else "item_cycles"
-        raise ValueError(f"stealing.{name} must be 0 for the exact chain, got {getattr(s, name)!r}")
+    costs = spec.costs
+    assert isinstance(spec.tasks, Bag) and costs.compute_scv == 1
+    assert not (costs.transfer_cycles or costs.queue_cycles or costs.local_cycles)
+    assert not (spec.stealing.cycles or spec.stealing.item_cycles) or spec.stealing.thieves == "none"
     chain = _Chain(spec)
     waiting = [0] * spec.groups
     for queue in spec.queue_of:
@@ -64,11 +55,6 @@ class _Chain:
                 continue
             if state not in after:
                 after[state] = self.successors(state)
-                if len(after) + len(self.known) > MOST_STATES:
-                    raise ValueError(
-                        f"the exact chain must have at most {MOST_STATES} states, got more for "
-                        f"{self.spec.task_count} tasks on {self.groups} queues"
-                    )
             unknown = [y for y in after[state] if y not in self.known]
             if unknown:
                 todo += unknown

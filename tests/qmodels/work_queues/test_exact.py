@@ -1,7 +1,5 @@
 """The exact chain, against sums known in closed form and a chain written with a matrix."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -83,36 +81,3 @@ def test_protection_can_only_prolong():
     times = [exact_makespan(bag((12, 3), cores=2, thieves="every", protected=p)) for p in (0, 2, 5, 20)]
     assert times == sorted(times)
     assert times[-1] == pytest.approx(exact_makespan(bag((12, 3), cores=2)), rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        (WorkQueues(), "tasks must be a Bag for the exact chain, got Growth"),
-        (
-            replace(bag((3,)), costs=TaskCosts(compute_scv=0.5)),
-            "costs.compute_scv must be 1 for the exact chain, got 0.5",
-        ),
-        (
-            replace(bag((3,)), costs=TaskCosts(compute_scv=1)),
-            "costs.transfer_cycles must be 0 for the exact chain, got 1000.0",
-        ),
-        (
-            bag((3, 3), thieves="every", cycles=5),
-            "stealing.cycles must be 0 for the exact chain, got 5",
-        ),
-        (
-            bag((3, 3), thieves="every", item_cycles=5),
-            "stealing.item_cycles must be 0 for the exact chain, got 5",
-        ),
-    ],
-)
-def test_errors(spec, message):
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        exact_makespan(spec)
-
-
-def test_too_many_states(monkeypatch):
-    monkeypatch.setattr("tests.qmodels.work_queues.exact.MOST_STATES", 50)
-    with pytest.raises(ValueError, match=r"^the exact chain must have at most 50 states, got more for 20 "):
-        exact_makespan(bag((10, 10)))
