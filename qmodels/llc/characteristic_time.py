@@ -59,7 +59,7 @@ def hit_ratios(
         h_i = \frac{q p_i T}{1 + q p_i T} \text{ (FIFO, RANDOM)}, \qquad \sum_i h_i = C,
 
     solved by a bracketed Newton iteration on :math:`\log T`. Approximation for independent
-    references. Measured against an exact chain of the tests (`tests/qmodels/llc/exact_lru.py`) and simulation: for
+    references. Measured against an exact chain (`tests/qmodels/llc/exact_lru.py`) and simulation: for
     1,000 lines of exponent 0.83 the overall ratio of an LRU cache of 1, 10, 50 and 100 lines is
     within 0.6, 0.2, 0.06 and 0.04 percentage points.
 

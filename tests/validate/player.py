@@ -45,27 +45,7 @@ class Replay:
 
 
 class Player:
-    """A data-queueing module that is told what to do.
-
-    Parameters
-    ----------
-    spec : DataQueueing
-        The module; of its traffic only the number of queues matters.
-    seed : int
-        Decides the order of the free lists.
-
-    Examples
-    --------
-    >>> from qmodels.systems.packets.data_queueing import Allocation, DataMemory
-    >>> player = Player(DataQueueing(data=DataMemory(segments=64), allocation=Allocation(vms1_size=64)))
-    >>> done = player.play([("create", 5), ("begin", 5, 2), ("enqueue", 5), ("dequeue", 5), ("dequeue", 5)])
-    >>> bool((done.block[1:3] == done.block[3:5]).all())
-    True
-    >>> player.play([("delete", 7)])  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    ValueError: operation 1: delete on queue 7 is not possible: it has no whole packet, ...
-    """
+    """A data-queueing module that is told what to do; of its traffic only the number of queues matters."""
 
     def __init__(self, spec: DataQueueing, *, seed: int = 0) -> None:
         check_one(spec)
@@ -77,27 +57,13 @@ class Player:
         self._next_packet = 0
 
     def play(self, operations: Sequence[tuple[Any, ...]]) -> Replay:
-        """Do the operations in their order.
+        """Do the operations in their order, which must all be possible.
 
-        Parameters
-        ----------
-        operations : sequence of tuples
-            ``("create", queue)``, ``("destroy", queue)``, ``("begin", queue, segments)``: the first
-            segment of a packet of so many, ``("enqueue", queue)``: its next one,
-            ``("dequeue", queue)``: read the next segment of the head packet,
-            ``("move", queue, target)``, ``("delete", queue)``: the head packet.
-
-        Returns
-        -------
-        Replay
-
-        Raises
-        ------
-        ValueError
-            If an operation is unknown or not possible: the first such one, counted from 1. Those
-            before it have been done.
+        ``("create", queue)``, ``("destroy", queue)``, ``("begin", queue, segments)``: the first segment of a
+        packet of so many, ``("enqueue", queue)``: its next one, ``("dequeue", queue)``: read the next segment
+        of the head packet, ``("move", queue, target)``, ``("delete", queue)``: the head packet.
         """
-        rows = np.array([self._row(k, row) for k, row in enumerate(operations, 1)]).reshape(-1, 3)
+        rows = np.array([(CODES[name], *more, 0)[:3] for name, *more in operations]).reshape(-1, 3)
         results = np.full((len(rows), 4), NONE, dtype=np.int64)
         begun = np.flatnonzero(rows[:, 0] == _BEGIN)
         # Packets are numbered as they come; their records grow with them.
@@ -107,42 +73,13 @@ class Player:
         self.world = self.world._replace(packets=grown)
         bad = play_rows(self.world, self._sessions, rows, results, self._next_packet)
         self._next_packet += begun.size
-        if bad != NONE:
-            name, queue = operations[bad][0], operations[bad][1]
-            raise ValueError(f"operation {bad + 1}: {name} on queue {queue} is not possible: {_WHY[name]}")
+        assert bad == NONE, f"not possible: {operations[bad]}"
         return Replay(
             refused=results[:, 0] == REFUSED,
             accesses=results[:, 1],
             block=results[:, 2],
             met=results[:, 3],
         )
-
-    def _row(self, number: int, row: tuple[Any, ...]) -> tuple[int, int, int]:
-        if not row or row[0] not in CODES:
-            raise ValueError(f"operation {number} must be one of {', '.join(CODES)}, got {row!r}")
-        wanted = 3 if row[0] in ("begin", "move") else 2
-        if len(row) != wanted or not all(isinstance(value, int | np.integer) for value in row[1:]):
-            raise ValueError(
-                f"operation {number}: {row[0]} needs {wanted - 1} whole numbers, got {row[1:]!r}"
-            )
-        highest = self._sessions.size - 1
-        for queue in row[1:2] if row[0] != "move" else row[1:]:
-            if not 0 <= queue <= highest:
-                raise ValueError(f"operation {number}: the queue must be from 0 to {highest}, got {queue}")
-        if row[0] == "begin" and row[2] < 1:
-            raise ValueError(f"operation {number}: a packet must have at least 1 segment, got {row[2]}")
-        return CODES[row[0]], int(row[1]), int(row[2]) if wanted == 3 else 0
-
-
-_WHY = {
-    "create": "it has been created",
-    "destroy": "it was not created or is not empty",
-    "begin": "it was not created or its tail packet is not whole",
-    "enqueue": "none of its packets lacks a segment",
-    "dequeue": "it has no whole packet, or all of it has been read",
-    "move": "it has no whole packet, or is read, or the target cannot take one",
-    "delete": "it has no whole packet, or a part of it is free, or it was not created",
-}
 
 
 @inlined

@@ -13,7 +13,6 @@ from qmodels.systems.packets.data_queueing import Allocation, DataMemory
 from qmodels.systems.packets.data_queueing_traffic import LineRate, QueueTraffic, SelfSimilar
 from qmodels.systems.spec.metrics import METRICS
 from qmodels.traffic import Recorded, Trace, bimodal, fixed
-from tests.validate.player import Player
 from validate import simulate
 from validate.data_queueing import world as c
 from validate.data_queueing.kernel import run
@@ -240,27 +239,6 @@ def test_a_campaign_has_a_table_of_all_its_points(tmp_path):
 def test_messages(call, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         call()
-
-
-@pytest.mark.parametrize(
-    ("operations", "message"),
-    [
-        ([("push", 1)], "operation 1 must be one of create, destroy, .* got \\('push', 1\\)"),
-        ([("begin", 1)], "operation 1: begin needs 2 whole numbers, got \\(1,\\)"),
-        ([("create", -1)], "operation 1: the queue must be from 0 to 1023, got -1"),
-        ([("create", 1), ("begin", 1, 0)], "operation 2: a packet must have at least 1 segment, got 0"),
-        ([("create", 1)] * 2, "operation 2: create on queue 1 is not possible: it has been created"),
-        ([("destroy", 1)], "operation 1: destroy on queue 1 is not possible: it was not created or"),
-        ([("begin", 1, 2)], "operation 1: begin on queue 1 is not possible: it was not created or"),
-        ([("enqueue", 1)], "operation 1: enqueue on queue 1 is not possible: none of its packets"),
-        ([("dequeue", 1)], "operation 1: dequeue on queue 1 is not possible: it has no whole packet"),
-        ([("move", 1, 2)], "operation 1: move on queue 1 is not possible: it has no whole packet"),
-        ([("delete", 1)], "operation 1: delete on queue 1 is not possible: it has no whole packet, or"),
-    ],
-)
-def test_impossible_operations(operations, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        Player(SMALL).play(operations)
 
 
 def test_initial_order_has_runs_of_the_mean_length():
