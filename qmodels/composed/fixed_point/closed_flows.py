@@ -22,6 +22,7 @@ from qmodels.composed.fixed_point.state import (
     walk,
 )
 from qmodels.composed.latency import by_part
+from qmodels.numerics.mixing import Mixing, numbers_in, put_into
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.program_form import window_of
 
@@ -154,6 +155,8 @@ DIGITS = 7
 """Significant digits of the rates, so that parts are asked the same thing once."""
 STEPS = 8
 """How often rates are mended in a round, at most."""
+MET = 1e-5
+"""Relative size of an error in the rates at which others are met, in a round."""
 
 
 def match_populations(state: State) -> None:
@@ -186,9 +189,13 @@ def match_populations(state: State) -> None:
             state.count(flow.name, _open_numbers(state, flow))
     for flow, others in state.identical:
         state.numbers |= {name: state.numbers[flow.name] for name in others}
+    mixing = Mixing()
     for _ in range(STEPS):
-        if _mend(state, limited) < NEAR:
+        asked = numbers_in(*state.met.values())
+        if _mend(state, limited) < MET:
             return
+        following = mixing.after(asked, numbers_in(*state.met.values()))
+        put_into(np.array([_rounded(rate) for rate in following.tolist()]), *state.met.values())
 
 
 def _open_numbers(state: State, flow: Flow) -> dict[str, float]:

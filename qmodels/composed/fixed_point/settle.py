@@ -16,7 +16,7 @@ from qmodels.composed.fixed_point.pool_subnetworks import entering, update_pool
 from qmodels.composed.fixed_point.state import INF, Rates, State, begun_scv, latency_of
 from qmodels.composed.moments import moments_of
 from qmodels.composed.variability import Variability
-from qmodels.numerics.secant import Secant
+from qmodels.numerics.mixing import Mixing, numbers_in, put_into
 from qmodels.systems.composed.batch_laws import batch_companions
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.packets.free_list import FreeList
@@ -134,16 +134,16 @@ def settle(state: State, rates: Rates | None = None, tolerance: float = TOLERANC
         state.rates[flow.name] = rate if rates is None else rates.get(flow.name, rate)
     _go_round(state, 0.5)
     match_populations(state)
-    old, recent, secant = _numbers(state), list[list[float]](), Secant()
+    old, recent, mixing = _numbers(state), list[list[float]](), Mixing()
     for count in range(1, ROUNDS + 1):
-        asked = np.array([*state.rates.values()])
+        asked = numbers_in(state.rates, *state.met.values())
         for pool in state.nested:
             update_pool(state, pool)
         _go_round(state)
         match_populations(state)
         update_variability(state, 0.5 if count > 10 else 1.0)
-        new = _numbers(state)
-        old[: asked.size] = asked.tolist()
+        new, found = _numbers(state), numbers_in(state.rates, *state.met.values())
+        old[: len(state.rates)] = asked[: len(state.rates)].tolist()
         recent = [*recent[1 - STEADY :], new]
         if _steady(recent):
             old = new = np.mean(recent, axis=0).tolist()
@@ -156,8 +156,7 @@ def settle(state: State, rates: Rates | None = None, tolerance: float = TOLERANC
                     state.seen[name], state.extra[name] = state.seen[flow.name], state.extra[flow.name]
             return count
         old = new
-        following = secant.after(asked, np.array([*state.rates.values()]))
-        state.rates = dict(zip(state.rates, following.tolist(), strict=True))
+        put_into(mixing.after(asked, found), state.rates, *state.met.values())
     raise RuntimeError(f"the system did not settle in {ROUNDS} rounds (rates {state.rates!r}); simulate it")
 
 

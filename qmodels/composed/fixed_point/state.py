@@ -126,12 +126,15 @@ class State:
         return answers.limited(self.sites_of(flow.name), self.rates, flow.population)
 
     def count(self, flow: str, numbers: Mapping[str, float]) -> None:
-        """Keep how many jobs of a flow are at parts: the mean with the last round, lest rounds take turns."""
-        last = self.numbers.get(flow, {})
-        self.numbers[flow] = {
-            part: (number + last[part]) / 2 if 0 <= last.get(part, -1.0) < INF and number < INF else number
-            for part, number in numbers.items()
-        }
+        """Keep how many jobs of a flow are at parts: lest rounds take turns, the mean with the last one's.
+
+        Where nothing changes much they are taken as they are.
+        """
+        last = {part: number for part, number in self.numbers.get(flow, {}).items() if 0 <= number < INF}
+        known = {part: number for part, number in numbers.items() if part in last and number < INF}
+        if any(abs(number - last[part]) > MUCH * last[part] for part, number in known.items()):
+            numbers = {**numbers, **{part: (number + last[part]) / 2 for part, number in known.items()}}
+        self.numbers[flow] = dict(numbers)
 
     def among(self, *flows: str) -> Others:
         """Return at which rates jobs of others are met by those of some flows."""
@@ -251,6 +254,8 @@ def source_of(flow: Flow) -> OnOffSource | None:
     return OnOffSource(peak, excess / (2 * (1 - 1 / peak) ** 2))
 
 
+MUCH = 0.3
+"""Share of a number by which it changes much from round to round."""
 LEAST_EXCESS = 1e-6
 """Peak over the mean rate, and SCV, above 1 below which there are no bursts."""
 NEARLY_NONE = 1e-9
