@@ -40,7 +40,7 @@ def largest_moments(
     # Nodes crowd where the law begins: a gamma law of small shape rises steeply.
     node = np.linspace(0.0, 1.0, POINTS) ** 2
     t = last + node * (mean + FAR * np.sqrt(variance * (1 + np.log(many.sum()))))
-    return integrated(t, ((mean, variance, n, first) for n, first in zip(many, begin, strict=True)))
+    return integrated(t, [(mean, variance, n, first) for n, first in zip(many, begin, strict=True)])
 
 
 def integrated(t: FloatArray, times: Iterable[tuple[float, float, float, float]]) -> tuple[float, float]:
@@ -51,10 +51,9 @@ def integrated(t: FloatArray, times: Iterable[tuple[float, float, float, float]]
     """
     from scipy.special import gammainc
 
-    below = np.ones(t.size)
-    for mean, variance, n, first in times:
-        below = below * gammainc(mean**2 / variance, (t - first) / (variance / mean)) ** n
-    above, least = 1 - below, float(t[0])
+    mean, variance, n, first = np.array(list(times)).T[:, :, None]
+    below = gammainc(mean**2 / variance, (t - first) / (variance / mean)) ** n
+    above, least = 1 - below.prod(axis=0), float(t[0])
     first_moment = least + float(np.trapezoid(above, t))
     second = least**2 + float(np.trapezoid(2 * t * above, t))
     return first_moment, max(second - first_moment**2, 0.0)

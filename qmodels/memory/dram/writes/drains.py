@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 
 from qmodels.checks import FloatArray
+from qmodels.numerics.kernels import compiled
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.memory.dram_traffic import Packets
 
@@ -65,18 +68,14 @@ class Turns:
         Mean and variance, from the first write to the last. Others come meanwhile: the numbers are a birth
         and death process.
         """
-        pace = self.paces(COUNTS[1:], self.spec.timing.write_cycle).tolist()
-        low, high = self.spec.write_low, min(self.spec.write_high, len(pace))
-        mean, variance = np.zeros(self.spec.write_high + 1), np.zeros(self.spec.write_high + 1)
-        longer, square = 1 / max(pace[-1] - coming, LEAST_LEFT * pace[-1]), 0.0
-        for k in range(len(pace), low, -1):
-            step, more = 1 / pace[k - 1], coming / pace[k - 1]
-            one = step + more * longer
-            square = 2 * step * one + more * (square + 2 * longer * one)
-            longer = one
-            if k <= high:
-                mean[k], variance[k] = one, max(square - one**2, 0.0)
-        return np.cumsum(mean), np.cumsum(variance)
+        found: tuple[FloatArray, FloatArray]
+        found = _drains(self._forced, coming, self.spec.write_low, self.spec.write_high)
+        return found
+
+    @cached_property
+    def _forced(self) -> FloatArray:
+        """Writes per cycle where they are forced out, by how many wait."""
+        return self.paces(COUNTS[1:], self.spec.timing.write_cycle)
 
     def load(self, reads: float, writes: float) -> float:
         """Return which share of the time reads take and writes do, all of them forced out.
@@ -95,3 +94,18 @@ class Turns:
 
         most = 1 / self.each
         return most if beyond(most) <= 0 else float(brentq(beyond, 1e-6 * most, most, xtol=1e-9))
+
+
+@compiled
+def _drains(pace: Any, coming: Any, low: Any, high: Any) -> Any:
+    mean, variance = np.zeros(high + 1), np.zeros(high + 1)
+    last = pace[-1]
+    longer, square = 1 / max(last - coming, LEAST_LEFT * last), 0.0
+    for k in range(pace.size, low, -1):
+        step, more = 1 / pace[k - 1], coming / pace[k - 1]
+        one = step + more * longer
+        square = 2 * step * one + more * (square + 2 * longer * one)
+        longer = one
+        if k <= high:
+            mean[k], variance[k] = one, max(square - one * one, 0.0)
+    return np.cumsum(mean), np.cumsum(variance)

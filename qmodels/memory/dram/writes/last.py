@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.numerics.kernels import compiled
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,29 +56,36 @@ class LastWrites:
     def _stays(self, each: int) -> tuple[FloatArray, FloatArray]:
         """Time for which rows of n writes stay, (place, number of rows): mean and mean square."""
         writes = np.arange(0, self.pace.size, each)
+        low, batch = max(self.low // each, 1), max(self.batch // each, 1)
         pace, begins, drain = self.pace[writes] / each, self.begins[writes], self.drain[writes]
-        high, low, batch = writes.size, max(self.low // each, 1), max(self.batch // each, 1)
-        first, second = np.zeros((high + 1, high)), np.zeros((high + 1, high))
+        found: tuple[FloatArray, FloatArray] = _stays(self.arrivals, batch, pace, begins, drain, low)
+        return found
 
-        def drained(rate: float, place: int, number: int) -> tuple[float, int, int, float]:
-            out = max(number - low, 1)
-            time = float(drain[min(number, high - 1)]) * min(place / out, 1.0)
-            return rate, max(place - out, 0), min(low, high - 1), time
 
-        for place in range(1, high):
-            for number in range(high - 1, place - 1, -1):
-                ways = [(pace[number], place - 1, number - 1, 0.0)]
-                if number > low:
-                    ways.append(drained(begins[number], place, number))
-                grown = number + batch
-                more = (self.arrivals, place, grown, 0.0)
-                ways.append(more if grown < high else drained(self.arrivals, place, grown))
-                total = sum(rate for rate, *_ in ways)
-                mean = square = 0.0
-                for rate, at, of, time in ways:
-                    later, later2 = (first[at, of], second[at, of]) if at else (0.0, 0.0)
+@compiled
+def _stays(arrivals: Any, batch: Any, pace: Any, begins: Any, drain: Any, low: Any) -> Any:
+    high = pace.size
+    first, second = np.zeros((high + 1, high)), np.zeros((high + 1, high))
+    left = min(low, high - 1)
+    for place in range(1, high):
+        for number in range(high - 1, place - 1, -1):
+            beginning = begins[number] if number > low else 0.0
+            total = pace[number] + beginning + arrivals
+            mean = pace[number] / total * first[place - 1, number - 1]
+            square = pace[number] / total * second[place - 1, number - 1]
+            grown = number + batch
+            # All but ``low`` of them are written where reads leave room, and where there are too many.
+            for way in range(2):
+                rate, of = (beginning, number) if way == 0 else (arrivals, grown)
+                if way == 1 and grown < high:
+                    mean += rate / total * first[place, grown]
+                    square += rate / total * second[place, grown]
+                elif rate > 0.0:
+                    out = max(of - low, 1)
+                    time = drain[min(of, high - 1)] * min(place / out, 1.0)
+                    later, later2 = first[max(place - out, 0), left], second[max(place - out, 0), left]
                     mean += rate / total * (time + later)
-                    square += rate / total * (time**2 + 2 * time * later + later2)
-                first[place, number] = 1 / total + mean
-                second[place, number] = 2 / total * first[place, number] + square
-        return first, second
+                    square += rate / total * (time * time + 2 * time * later + later2)
+            first[place, number] = 1 / total + mean
+            second[place, number] = 2 / total * first[place, number] + square
+    return first, second
