@@ -9,6 +9,7 @@ of 18. Numba is slow to load: import this inside functions.
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 from numba import _dynfunc, njit, version_info
@@ -16,6 +17,7 @@ from numba.core import ir
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.event import Listener, register
 from numba.core.ir_utils import get_definition, guard
 from numba.core.typed_passes import NativeLowering
 from numba.core.untyped_passes import IRProcessing
@@ -25,6 +27,29 @@ KNOWN = (0, 62) <= version_info.short < (0, 69)
 
 
 _apart: set[Any] = set()
+
+
+class _Pause(Listener):  # type: ignore[misc]
+    """Collects no garbage while Numba compiles: its objects live until the end, and are many."""
+
+    def __init__(self) -> None:
+        self._depth, self._collects = 0, False
+
+    def on_start(self, event: Any) -> None:
+        """Stop at the outermost function; one thread compiles at a time."""
+        if self._depth == 0:
+            self._collects = gc.isenabled()
+            gc.disable()
+        self._depth += 1
+
+    def on_end(self, event: Any) -> None:
+        """Go on after the outermost function."""
+        self._depth -= 1
+        if self._depth == 0 and self._collects:
+            gc.enable()
+
+
+register("numba:compile", _Pause())
 
 
 class _Waiting(JITCodeLibrary):  # type: ignore[misc]

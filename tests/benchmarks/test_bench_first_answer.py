@@ -36,7 +36,7 @@ def test_a_process_of_its_own(what: str, again: bool, benchmark: Any, tmp_path: 
             "from qmodels.packet_processor.ring import settle as c; "
             "from qmodels.packet_processor.meeting import meet as d; "
             "from qmodels.packet_processor.lone_packet import walk_all as e; "
-            "[k._compiler.wait() for k in (a, b, c, d, e) if k._compiler]"
+            "[k.wait() for k in (a, b, c, d, e)]"
         )
         code = f"{FIRST[what]}; {wait}"
         subprocess.run([sys.executable, "-c", code], env=environment, check=True)

@@ -30,6 +30,13 @@ def total(x):
         found += twice(x[k])
     return found
 
+@kernel(soon=lambda x: x.size < 10)
+def product(x):
+    found = 1.0
+    for k in range(x.size):
+        found *= x[k]
+    return found
+
 FACTOR = 2
 
 @part
@@ -44,10 +51,13 @@ def total(tmp_path, monkeypatch):
 
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(kernels, "_compiler", None)  # one of this test's, which imports what it does
     monkeypatch.syspath_prepend(tmp_path)
     name = f"toy_{tmp_path.name.replace('-', '_')}"
     (tmp_path / f"{name}.py").write_text(TOY)
     yield importlib.import_module(name).total
+    if kernels._compiler is not None:
+        kernels._compiler.communicate()
 
 
 def recorded(module, name, monkeypatch):
@@ -138,7 +148,7 @@ def test_the_first_calls_are_plain_and_later_ones_compiled_aside(total):
     x = np.arange(5.0)
     assert total(x) == 20.0
     assert not total._ready and not total.machine.signatures
-    assert total._compiler.wait() == 0
+    total.wait()
     assert total(x) == 20.0
     assert total._ready and sum(total.machine.stats.cache_hits.values()) == 1
     assert not list(Path(total.machine.stats.cache_path).glob("*.request"))
@@ -146,7 +156,25 @@ def test_the_first_calls_are_plain_and_later_ones_compiled_aside(total):
 
 def test_long_calls_are_compiled_at_once(total):
     assert total(np.arange(100.0)) == 9900.0
-    assert total._ready and total._compiler is None and len(total.machine.signatures) == 1
+    assert total._ready and total._request is None and len(total.machine.signatures) == 1
+
+
+def test_long_calls_wait_for_what_is_compiled_aside_and_one_process_compiles_all(total):
+    module = importlib.import_module(total.plain.__module__)
+    both = (total, module.product)
+    assert [kernel(np.arange(1.0, 4.0)) for kernel in both] == [12.0, 6.0]
+    compiler = kernels._compiler
+    assert [kernel(np.arange(20.0)) for kernel in both] == [380.0, 0.0]
+    assert [sum(kernel.machine.stats.cache_hits.values()) for kernel in both] == [1, 1]
+    assert kernels._compiler is compiler and compiler.poll() is None
+
+
+def test_a_compiler_that_ends_is_not_waited_for(total):
+    assert total(np.arange(5.0)) == 20.0
+    kernels._compiler.kill()
+    kernels._compiler.wait()
+    assert total(np.arange(100.0)) == 9900.0
+    assert sum(total.machine.stats.cache_misses.values()) == 1
 
 
 def test_what_another_process_compiles_is_not_compiled_twice_and_patience_ends(total, monkeypatch):
@@ -154,7 +182,7 @@ def test_what_another_process_compiles_is_not_compiled_twice_and_patience_ends(t
     place.mkdir(parents=True, exist_ok=True)
     (place / "total.request").touch()
     assert total(np.arange(5.0)) == 20.0
-    assert total._compiler is None and not total._ready
+    assert total._request is None and not total._ready
     monkeypatch.setattr(kernels, "PATIENCE", 0.0)
     assert total(np.arange(5.0)) == 20.0
     assert total._ready and len(total.machine.signatures) == 1
