@@ -45,7 +45,7 @@ def _common(
 def case_names(incomplete: str) -> list[str]:
     """Complete the name of a published case, and those of its systems behind a slash."""
     from cases.published import CASES
-    from cases.published.own import designs_of
+    from cases.published.paper import designs_of
 
     case, slash, _ = incomplete.partition("/")
     names = [f"{case}/{one.name}" for one in designs_of(case)] if slash and case in CASES else CASES

@@ -118,7 +118,7 @@ def source_of(spec: Path) -> Path | str:
 
 def published_text(name: str) -> str:
     """Return the text of the one published system of a name."""
-    from cases.published.own import designs_of
+    from cases.published.paper import designs_of
 
     designs = designs_of(name)
     if len(designs) > 1:

@@ -91,7 +91,7 @@ def _kinds() -> Forms:
 
 
 def _published(case: str) -> Forms:
-    from cases.published.own import designs_of
+    from cases.published.paper import designs_of
     from cases.tables import text_table
 
     numbers = [(f"{case}/{one.name}", one.published) for one in designs_of(case)]

@@ -223,7 +223,7 @@ def reproduce(
     With --set, or a file, its systems are solved as published and with what was changed, and simulated so
     with --simulate: qmodels reproduce llc3d/slices --set slices=14
     """
-    from cases.published.own import paper_of
+    from cases.published.paper import paper_of
     from cases.study.study import SIMULATED
     from cases.tables import csv_text
     from validate import CampaignInterrupted

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cases.published.numbers import Design
-from cases.published.own import designs_of
+from cases.published.paper import designs_of
 from cases.tables import columns_of, csv_text, text_table
 from qmodels.systems.spec.fields import array_fields, varied_fields
 from qmodels.systems.spec.kind import metric_of

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from itertools import product
 from types import CodeType
 from typing import Any
 
@@ -46,7 +45,25 @@ def mean(values: Any) -> float:
 
 FUNCTIONS: dict[str, Any] = {
     one.__name__: one
-    for one in (abs, all, any, bool, dict, float, int, len, list, max, min, range, round, sum, zip)
+    for one in (
+        abs,
+        all,
+        any,
+        bool,
+        dict,
+        enumerate,
+        float,
+        int,
+        len,
+        list,
+        max,
+        min,
+        range,
+        round,
+        sum,
+        tuple,
+        zip,
+    )
 } | {"saved": saved, "gained": gained, "mean": mean, "change": replace_fields}
 
 
@@ -96,8 +113,23 @@ def fill(text: str, names: Mapping[str, Any]) -> str:
     return re.sub(r"\{([^{}]+?)(?::([^{}:'\]]*))?\}", shown, text)
 
 
+def entry(value: Any, names: Mapping[str, Any]) -> Any:
+    """Return an entry of the data: a text that begins with ``=`` is an expression.
+
+    >>> entry("=2 * a", {"a": 1}), entry("a", {"a": 1})
+    (2, 'a')
+    """
+    return evaluate(value[1:], names) if isinstance(value, str) and value.startswith("=") else value
+
+
 def loops(over: Mapping[str, Any], names: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the names with every choice of the lists that are gone through, the last one fastest."""
-    choices = [evaluate(values, names) for values in over.values()]
-    for chosen in product(*choices):
-        yield {**names, **dict(zip(over, chosen, strict=True))}
+    """Yield the names with every choice of the lists that are gone through, the last one fastest.
+
+    A list may depend on the choices before it.
+    """
+    if not over:
+        yield dict(names)
+        return
+    (name, values), *others = over.items()
+    for value in evaluate(values, names):
+        yield from loops(dict(others), {**names, name: value})

@@ -6,15 +6,17 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from cases.plots import save as save_figure
 from cases.published import CASES
-from cases.published.expression import evaluate, fill, loops
+from cases.published.computing import Simulate, computed, designs, names_of
+from cases.published.expression import entry, evaluate, fill, loops
 from cases.published.numbers import (
     Cell,
     Claim,
@@ -101,31 +103,31 @@ class Reproduction:
     def sections(self) -> Iterator[str]:
         """Yield the texts of the paper's tables, as its data describes them."""
         yield fill(self.paper.data["head"], self.names)
-        for entry in self.paper.data["tables"]:
-            if "needs" in entry and not self.tables.get(entry["needs"]):
+        for one in self.paper.data["tables"]:
+            if "needs" in one and not self.tables.get(one["needs"]):
                 continue
-            for names in loops(entry.get("for", {}), self.names):
-                yield self._section(entry, names)
+            for names in loops(one.get("for", {}), self.names):
+                yield self._section(one, names)
 
-    def _section(self, entry: Mapping[str, Any], names: Mapping[str, Any]) -> str:
-        place = {name: _place(value, names) for name, value in entry.get("where", {}).items()}
-        rows = self.tables[entry["rows_of"]] if "rows_of" in entry else self.cells
-        rows = evaluate(entry["rows_in"], names) if "rows_in" in entry else rows
+    def _section(self, one: Mapping[str, Any], names: Mapping[str, Any]) -> str:
+        place = {name: entry(value, names) for name, value in one.get("where", {}).items()}
+        rows = self.tables[one["rows_of"]] if "rows_of" in one else self.cells
+        rows = evaluate(one["rows_in"], names) if "rows_in" in one else rows
         mine = select(rows, **place)
-        title = [fill(entry["title"], names)] if "title" in entry else []
-        if "call" in entry:
-            body = [evaluate(entry["call"], names)]
-        elif "columns" in entry:
-            flat = (one.row() if isinstance(one, Cell) else one for one in mine)
-            body = [rows_text(flat, entry["columns"], names)]
-        elif "labels" in entry:
-            body = [list_text(mine, entry)]
+        title = [fill(one["title"], names)] if "title" in one else []
+        if "call" in one:
+            body = [evaluate(one["call"], names)]
+        elif "columns" in one:
+            flat = (row.row() if isinstance(row, Cell) else row for row in mine)
+            body = [rows_text(flat, one["columns"], names)]
+        elif "labels" in one:
+            body = [list_text(mine, one)]
         else:
-            body = [grid_text(mine, entry)] if "rows" in entry else []
-        if "errors" in entry and any(cell.group for cell in mine):
-            body.append(entry.get("indent", "") + errors_text(mine, digits=entry["errors"]))
-        if "below" in entry:
-            body.append(fill(entry["below"], names))
+            body = [grid_text(mine, one)] if "rows" in one else []
+        if "errors" in one and any(cell.group for cell in mine):
+            body.append(one.get("indent", "") + errors_text(mine, digits=one["errors"]))
+        if "below" in one:
+            body.append(fill(one["below"], names))
         return "\n".join([*title, *body])
 
     def table(self) -> str:
@@ -144,7 +146,7 @@ class Reproduction:
 
     def numbers(self) -> list[Number]:
         """Return every published number beside ours."""
-        more = getattr(self.paper.module, "more", lambda found: ())(self)
+        more = evaluate(self.paper.data.get("more", ()), self.names)
         return [number for number in (*self.cells, *self.claims, *more) if number.group]
 
     def columns(self) -> dict[str, list[Any]]:
@@ -207,31 +209,23 @@ class Reproduction:
         return {name: figure(self, one, names) for name, one, names in wanted}
 
 
-def _place(value: Any, names: Mapping[str, Any]) -> Any:
-    """Return an entry of a place: ``=NAME`` stands for a name's value."""
-    return evaluate(value[1:], names) if isinstance(value, str) and value.startswith("=") else value
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Paper:
-    """A paper as data, and a module for what is special to it.
-
-    The module has ``designs()``, the systems; ``compute(store=, ...)``, everything found anew, as cells,
-    tables and run; it may have ``renew(kept)``, what takes less than a minute, and ``more(found)``, further
-    numbers that stand in tables. Expressions of the data may use all its names.
-    """
+    """A paper as data, and a module, if it has one, with functions of its own that expressions call."""
 
     name: str  # Of the case
-    data: Mapping[str, Any]  # Published numbers, tags, tables, claims, pictures, notes and conclusions
-    module: Any  # What is special to it
+    data: Mapping[str, Any]  # Published numbers, tags, systems, tables, claims, pictures and conclusions
+    folder: Path  # In which its files are
+    module: ModuleType | None = None  # None for a paper that is data alone
 
     @cached_property
     def names(self) -> dict[str, Any]:
         """Names that expressions of the data may use."""
-        own = vars(self.module) if isinstance(self.module, ModuleType) else self.module.names
-        return {**{name: one for name, one in own.items() if not name.startswith("_")}, "said": self.data}
+        own = {} if self.module is None else vars(self.module)
+        public = {name: one for name, one in own.items() if not name.startswith("_")}
+        return names_of(self.data, self.folder, public)
 
-    @property
+    @cached_property
     def tags(self) -> dict[str, dict[str, str]]:
         """Meaning of the numbers of each group, and the tag of their agreement."""
         return tags_of(self.data, self.name)
@@ -239,7 +233,7 @@ class Paper:
     @property
     def kept_tables(self) -> Sequence[str]:
         """Names of what is found besides cells."""
-        return tuple(self.data.get("kept", ()))
+        return tuple(self.data.get("rows", ()))
 
     @property
     def notes(self) -> Mapping[str, Sequence[str]]:
@@ -257,37 +251,37 @@ class Paper:
 
     def designs(self) -> list[Design]:
         """Return the systems behind its numbers."""
-        return list(self.module.designs())
+        return list(designs(self.data, self.names))
 
     def read(self, folder: Path) -> Reproduction:
         """Read what `Reproduction.write` wrote."""
-        run = folder / RUN
         paths = {name: folder / f"{name.replace('_', '-')}.csv" for name in self.kept_tables}
         return Reproduction(
             paper=self,
             cells=tuple(map(Cell.of_row, read_rows(folder / CELLS))),
             tables={name: tuple(read_rows(path)) for name, path in paths.items() if path.is_file()},
-            run=read_toml(run) if run.is_file() else {},
+            run=read_toml(folder / RUN) if (folder / RUN).is_file() else {},
         )
 
     def kept(self) -> Reproduction:
         """Return the reproduction kept by ``python -m cases.published.keep`` with the name of the case."""
-        return self.read(data_folder(self.name))
+        return self.read(self.folder)
 
     def today(self) -> Reproduction:
-        """Reproduce today: what takes longer than a minute is kept, all else is computed."""
-        return self.renew(self.kept()) if isinstance(self.module, ModuleType) else self.reproduce()
+        """Reproduce with the models of today; simulations and fits are kept, a user's own are run."""
+        if not (self.folder / CELLS).is_file():
+            return self.reproduce()
+        kept = self.kept()
+        return Reproduction(paper=self, run=kept.run, **computed(self.data, self.names, kept))
 
-    def renew(self, kept: Reproduction) -> Reproduction:
-        """Return the kept reproduction with everything computed anew that takes less than a minute."""
-        renew = getattr(self.module, "renew", None)
-        return kept if renew is None else Reproduction(paper=self, **{"run": kept.run, **renew(kept)})
-
-    def reproduce(self, trace: Any = None, *, store: Path | None = None, **options: Any) -> Reproduction:
+    def reproduce(
+        self, trace: Any = None, *, store: Path | None = None, tables: Sequence[str] | None = None, **run: Any
+    ) -> Reproduction:
         """Compute everything anew.
 
         ``trace``: recorded packets, for a case that plays them; ``store``: an SQLite file that keeps finished
-        replications; ``**options``: of the case, see ``compute`` of its module.
+        replications; ``tables``: names of further tables to compute, all by default; ``**run``: options of
+        the simulations in place of those of the data's ``run``.
 
         Raises
         ------
@@ -295,27 +289,88 @@ class Paper:
             If a trace is given to a case without packets or cannot be read, or the store is damaged or
             foreign.
         """
-        plays = self.data.get("plays", False)
-        if trace is not None and not plays:
+        run = {**self.data.get("run", {}), **run}
+        if self.data.get("plays", False):
+            # Before anything is made: it may be no trace.
+            trace = trace if trace is None or isinstance(trace, Trace) else read_trace(trace)
+            run = {"source": "a generator" if trace is None else Path(trace.source).name, **run}
+        elif trace is not None:
             given = os.fspath(trace)
             raise ValueError(f"trace must be left out, as this case has no packets, got {given!r}")
-        if plays:
-            # Before anything is made: it may be no trace.
-            options["trace"] = trace if trace is None or isinstance(trace, Trace) else read_trace(trace)
         if store is not None:
             store.parent.mkdir(parents=True, exist_ok=True)
-        return Reproduction(paper=self, **self.module.compute(store=store, **options))
+        simulate = _simulator(store)
+        own: dict[str, Any] = {"trace": trace, "simulated_all": lambda specs, **how: simulate(specs, how)}
+        data = {**self.data, "names": {**self.data.get("names", {}), **run}}
+        names = {**names_of(data, self.folder, self.names), **own} if trace else {**self.names, **run, **own}
+        return Reproduction(paper=self, run=run, **computed(self.data, names, None, simulate, tables))
 
 
-PAPERS: dict[str, Paper] = {}
-"""Those that were asked for."""
+def _simulator(store: Path | None) -> Simulate:
+    """Return a function that simulates specs, each once."""
+    done: dict[Any, Any] = {}
+
+    def simulate(specs: Sequence[Any], options: Mapping[str, Any]) -> list[Any]:
+        from validate import simulate as run
+
+        key = repr(sorted(options.items()))
+        missing = [spec for spec in dict.fromkeys(specs) if (key, spec) not in done]
+        if missing:
+            results = run(missing, store=store, **options)
+            done.update({(key, spec): one for spec, one in zip(missing, results, strict=True)})
+        return [done[key, spec] for spec in specs]
+
+    return simulate
 
 
+@cache
 def published_case(name: str) -> Paper:
     """Return a bundled case; only the module of the one that is asked for is imported."""
     if name not in CASES:
         raise ValueError(f"case must be one of {', '.join(CASES)}, got {name!r}{checks.nearest(name, CASES)}")
-    if name not in PAPERS:
-        module = import_module(f"cases.published.{name}")
-        PAPERS[name] = Paper(name=name, data=published(name), module=module)
-    return PAPERS[name]
+    module = f"cases.published.{name}"
+    own = import_module(module) if find_spec(module) else None
+    return Paper(name=name, data=published(name), folder=data_folder(name), module=own)
+
+
+def paper_of(name: str) -> Paper:
+    """Return a bundled case, or the paper of a TOML file, ``mine.toml``."""
+    if not name.endswith(".toml"):
+        return published_case(name)
+    path = Path(name)
+    try:
+        data = read_toml(path)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
+    missing = [key for key in ("systems", "numbers", "tags") if key not in data]
+    groups = [one.get("group", "") for one in data.get("numbers", ())]
+    missing += [group for group in groups if group not in data.get("tags", {})]
+    if missing:
+        raise ValueError(
+            f"{name} must have {', '.join(map(repr, missing))}: systems, numbers, and a tag of each group"
+        )
+    shown = {"head": data.get("title", path.stem), "tables": [{"labels": {"what": "number"}}]}
+    return Paper(name=path.stem, data=shown | data, folder=path.parent)
+
+
+def designs_of(name: str) -> list[Design]:
+    """Return the systems of a case, ``"stnoc"``, or those whose names begin so, ``"stnoc/table2"``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such case or no such system.
+
+    Examples
+    --------
+    >>> [design.name for design in designs_of("llc3d/realistic")]
+    ['realistic-slices', 'realistic-none', 'realistic-shared']
+    """
+    case, _, wanted = (name, "", "") if name.endswith(".toml") else name.partition("/")
+    every = paper_of(case).designs()
+    found = [one for one in every if one.name == wanted]
+    found = found or [one for one in every if one.name.startswith(wanted)]
+    if not found:
+        near = checks.nearest(wanted, [one.name for one in every])
+        raise ValueError(f"{case} has no system {wanted!r}{near}; qmodels describe {case} lists them")
+    return found

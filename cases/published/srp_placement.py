@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from cases.published.computing import solved
 from optimize.programs.linear import Model
 from optimize.search.pareto import FloatArray
 from qmodels.systems.memory.numa import NumaMachine
@@ -156,11 +157,11 @@ def placed_machine(machine: NumaMachine, choice: Choice) -> NumaMachine:
     return replace(machine, work=work, dma=replace(machine.dma, assignment="custom", core_channels=choice[1]))
 
 
-def placements(blurring: NumaMachine) -> list[tuple[NumaMachine, dict[str, Any]]]:
+def placements(blurring: NumaMachine, simulate: Callable[..., Any]) -> list[dict[str, Any]]:
     """Return the placements of each work: by program, by the greedy method, the paper's, and bad ones.
 
     A row has what the integer program minimises and the bound [million cycles], whether no placement has a
-    lower one, and the seconds to find it.
+    lower one, execution times by model and simulation [million cycles], and the seconds to find it.
     """
     changed = {
         "fetching": replace(blurring, work=replace(blurring.work, compute_cycles=0.0)),
@@ -169,28 +170,25 @@ def placements(blurring: NumaMachine) -> list[tuple[NumaMachine, dict[str, Any]]
     found = []
     for work in WORK:
         best = changed.get(work, blurring)
-        problem = problem_of(best)
-        made: dict[str, tuple[NumaMachine, float, float | None, float]] = {}
+        problem, machines = problem_of(best), dict[str, tuple[NumaMachine, float | None, float]]()
         for method in ("milp", "greedy"):
             start = time.perf_counter()
-            bound: float | None = None
-            if method == "milp":
-                choice, bound = problem.exact()
-            else:
-                choice = problem.greedy()
-            seconds = time.perf_counter() - start
-            made[method] = (placed_machine(best, choice), problem.cost(*choice), bound, seconds)
-        for name, machine in {
-            "the paper's best": best,
-            "enumerated channels": replace(best, dma=replace(best.dma, assignment="enumerated")),
-            "one memory": replace(best, work=replace(best.work, placement="one")),
-        }.items():
+            choice, bound = problem.exact() if method == "milp" else (problem.greedy(), None)
+            machines[method] = placed_machine(best, choice), bound, time.perf_counter() - start
+        machines["the paper's best"] = best, None, 0.0
+        machines["enumerated channels"] = (
+            replace(best, dma=replace(best.dma, assignment="enumerated")),
+            None,
+            0.0,
+        )
+        machines["one memory"] = replace(best, work=replace(best.work, placement="one")), None, 0.0
+        results = simulate([machine for machine, _, _ in machines.values()], replications=2)
+        for (name, (machine, bound, seconds)), result in zip(machines.items(), results, strict=True):
             cores = range(machine.chip.cores)
             memories = tuple(machine.memories_of(core)[0] for core in cores)
             cost = problem.cost(memories, tuple(machine.dma.channels_of(len(cores))))
-            made[name] = (machine, cost, None, 0.0)
-        for name, (machine, cost, bound, seconds) in made.items():
-            row: dict[str, Any] = {"work": work, "placement": name, "objective": cost / 1e6, "proven": False}
-            row["bound"] = None if bound is None else bound / 1e6
-            found.append((machine, row | {"seconds": seconds}))
+            row: dict[str, Any] = {"work": work, "placement": name, "objective": cost / 1e6}
+            row |= {"bound": None if bound is None else bound / 1e6, "proven": False}
+            row["model"] = float(solved(machine).execution_time) / 1e6
+            found.append(row | {"simulated": float(result.execution_time) / 1e6, "seconds": seconds})
     return found

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from cases.published.srp import Costs, blurring
+from cases.published.paper import published_case
 from cases.published.srp_placement import problem_of
 from qmodels import solve
 from validate.campaigns.experiment import Job
 from validate.numa.experiment import run_replication, system_of
 
-COSTS = Costs(controller_cycles=35.7, compute_per_byte=3.05, switch_cycles=7266.0)
+COSTS = {"controller_cycles": 35.7, "compute_per_byte": 3.05, "switch_cycles": 7266.0}
+blurring = published_case("srp").names["blurring"]
 
 
 def test_solve(benchmark):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cases.published.llc3d import realistic
+from cases.published.paper import published_case
 from qmodels import LlcProcessor
 from qmodels.llc.processor_hits import _lines
 from qmodels.llc.solve_processor import solve_llc_processor
@@ -40,7 +40,7 @@ def test_solve(benchmark, architecture):
 @pytest.mark.parametrize("realistic_capacities", [False, True])
 def test_solve_with_a_new_law(benchmark, realistic_capacities):
     """With the popularity of lines computed anew each time."""
-    spec = realistic("slices") if realistic_capacities else LlcProcessor()
+    spec = published_case("llc3d").names["realistic"]("slices") if realistic_capacities else LlcProcessor()
 
     def anew():
         _lines.cache_clear()

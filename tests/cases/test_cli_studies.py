@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from cases.published import CASES
-from cases.published.paper import PAPERS, published_case
+from cases.published import CASES, paper
+from cases.published.paper import published_case
 from cases.study.study import DIGITS
 
 BRIEF = ["--packets", "1000", "--replications", "2", "--budget", "2s"]
@@ -166,7 +166,7 @@ class MadeUp:
 def test_another_case_is_one_line_and_is_computed_when_asked(run, monkeypatch, arguments, asked):
     case = MadeUp()
     case.today = published_case("dqm").kept
-    monkeypatch.setitem(PAPERS, "srp", case)
+    monkeypatch.setattr(paper, "paper_of", lambda name: case if name == "srp" else published_case(name))
     code, out, err = run("reproduce", "srp", *arguments)
     assert (code, err) == (0, "") and "Table 1" in out
     assert case.asked == asked

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from cases.published.paper import published_case
-from cases.published.srp import blurring, costs
 from cases.published.srp_placement import RESOLUTION, DmaProblem, placed_machine, problem_of
+
+MACHINE = published_case("srp").names["blurring_file"]()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -31,7 +32,7 @@ def test_program_finds_what_trying_all_finds(seed):
 
 
 def test_out_of_time_there_is_a_bound():
-    problem = problem_of(blurring(costs(), "non-optimal", "clustered"))
+    problem = problem_of(MACHINE)
     choice, bound = problem.exact(time_limit=0.01)
     assert 0 <= bound <= problem.cost(*choice) <= problem.cost(*problem.greedy())
 
@@ -49,7 +50,7 @@ def test_the_program_finds_the_papers_best_placement_or_a_better_one():
 
 def test_a_placement_becomes_a_machine():
     """Every core has its memory, whose accesses are those of the problem."""
-    machine = blurring(costs(), "non-optimal", "clustered")
+    machine = MACHINE
     choice = problem_of(machine).greedy()
     expected = np.bincount(choice[0], minlength=4) * machine.work.steps * sum(machine.transfers)
     assert placed_machine(machine, choice).accesses_of_memories().tolist() == expected.tolist()

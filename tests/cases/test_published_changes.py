@@ -9,8 +9,7 @@ import pytest
 from cases.published import CASES, changing
 from cases.published.changing import changed
 from cases.published.conclusions import conclusions_of
-from cases.published.own import designs_of
-from cases.published.paper import published_case
+from cases.published.paper import designs_of, published_case
 from qmodels.systems.spec.text.toml import spec_from_toml
 
 NUMBERS = {

@@ -8,13 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from cases.published.dqm import segment_case
+from cases.published.paper import published_case
 from optimize import replace_fields
 from qmodels import DataQueueing, solve
 from qmodels.allocator.access_order import read_order_heads
 from qmodels.allocator.short_lists import lossy_list
 from validate import simulate
 
+SEGMENT_CASE = published_case("dqm").names["varied"](
+    "ports that take turns by the segment, Poisson arrivals of IMIX"
+)
 SIZES = {"segments": (1, 10, 24), "offered": (7 / 12, 4 / 12, 1 / 12)}
 checks = settings(derandomize=True, deadline=None, max_examples=25)
 
@@ -119,7 +122,7 @@ def test_one_trial_meets_any_bank():
 
 
 def lossy(**changes: object) -> DataQueueing:
-    return replace_fields(segment_case(), changes)
+    return replace_fields(SEGMENT_CASE, changes)
 
 
 @pytest.mark.parametrize("trials", [1, 2, 3, 5])

@@ -6,13 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from cases.published import dqm
+from cases.published.paper import published_case
 from optimize import replace_fields
 from qmodels import solve
 from qmodels.allocator.packet_list import independent_heads, packet_list, pattern_heads
 from qmodels.systems.packets.data_queueing_traffic import LineRate
 from validate import simulate
 
+BASE = published_case("dqm").names["base"]()
 CONFLICTS = ("write_conflict_probability", "read_conflict_probability")
 
 
@@ -61,7 +62,7 @@ def test_model_beside_simulation():
         {"alloc_trial_count": 3, "small_packet_segments": 2, "vms1_size": 3072},
     ]
     for change in changes:
-        spec = replace_fields(dqm.BASE, change)
+        spec = replace_fields(BASE, change)
         model, simulated = solve(spec), simulate(spec, packets=150_000, replications=2, warm_up=0.4)
         assert not model.validated and not model.error
         for name in CONFLICTS:
@@ -76,13 +77,13 @@ def test_other_systems_are_doubted(change):
     def doubted(spec):
         return [text for text, where in solve(spec).doubts.items() if "whole packets" in text and where]
 
-    assert doubted(replace_fields(dqm.BASE, change)) and not doubted(dqm.BASE)
-    assert not doubted(replace_fields(dqm.BASE, change | {"load_factor": 0.9}))
+    assert doubted(replace_fields(BASE, change)) and not doubted(BASE)
+    assert not doubted(replace_fields(BASE, change | {"load_factor": 0.9}))
 
 
 def test_long_lists_have_conflicts_at_the_first_read_of_a_packet_alone():
     """Below overload trials keep a packet's blocks apart: of its n reads one meets a random bank."""
-    spec = replace_fields(dqm.BASE, {"alloc_trial_count": 4, "load_factor": 0.9})
+    spec = replace_fields(BASE, {"alloc_trial_count": 4, "load_factor": 0.9})
     segments, share = spec.traffic.segment_law(64)
     expected = 1 / 8 / float(segments @ share)
     assert isinstance(spec.traffic.arrivals, LineRate)
