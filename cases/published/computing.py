@@ -91,7 +91,7 @@ def signature(key: str) -> tuple[str, dict[str, str] | None]:
 
 def names_of(data: Mapping[str, Any], folder: Path, own: Mapping[str, Any]) -> dict[str, Any]:
     """Return what expressions of a paper may use: its own module's names, ``use``, ``names``, ``systems``."""
-    names = {**own, "said": data, "trace": None, "solved": solved, "saturation": saturation}
+    names = {"said": data, "trace": None, "solved": solved, "saturation": saturation, **own}
     names |= {one.__name__: one for one in (select, only, mean_and_largest)}
     names["calibrated"] = read_toml(folder / FITTED) if (folder / FITTED).is_file() else {}
     names["fitted"] = cache(lambda name, without=(): fit(data, names, name, without))
@@ -143,7 +143,7 @@ def designs(data: Mapping[str, Any], names: Mapping[str, Any]) -> Iterator[Desig
             said = {name: evaluate(value, known) for name, value in given.items()}
             system = evaluate(one["system"], known)
             yield Design(name=name_of(name=fill(one["name"], known)), spec=system, published=said)
-    for name in () if "designs" in data else data["systems"]:
+    for name in () if "designs" in data else [one for one in data["systems"] if not one.endswith(")")]:
         plain = re.compile(rf"{re.escape(name)}\.(\w+)")
         matches = [(plain.fullmatch(one["of"]), one["published"]) for one in data["numbers"]]
         said = {match[1]: number for match, number in matches if match}
@@ -163,7 +163,8 @@ class _Asked:
         if "systems" in self.one:
             return {name: evaluate(text, self.known) for name, text in self.one["systems"].items()}
         used = set(compiled(self.one["of"]).co_names) if "of" in self.one else set[str]()
-        return {name: self.known[name]() for name in self.known["said"].get("systems", {}) if name in used}
+        alone = (name for name in self.known["said"].get("systems", {}) if name in used)
+        return {name: self.known[name]() for name in alone}
 
     @property
     def names(self) -> Mapping[str, Any]:
@@ -246,7 +247,7 @@ def _simulate_at_once(every: Iterable[_Asked], simulate: Simulate) -> None:
 
 def _cell(asked: _Asked, known: Mapping[Any, Cell], simulate: Simulate | None) -> Cell:
     one, only, values = asked.one, asked.one.get("only", ""), dict[str, Any].fromkeys(ENDS)
-    template = one.get("place", {"what": one.get("what")})
+    template = one.get("place") or {"what": fill(one["what"], asked.known)}
     given = {name: one[name] for name in ("points",) if name in one}
     given |= {name: evaluate(one.get(name), asked.known) for name in ("published", "published_high")}
     given["group"] = fill(one.get("group", ""), asked.known)

@@ -221,9 +221,12 @@ class Paper:
     @cached_property
     def names(self) -> dict[str, Any]:
         """Names that expressions of the data may use."""
+        return self._names()
+
+    def _names(self, **more: Any) -> dict[str, Any]:
         own = {} if self.module is None else vars(self.module)
         public = {name: one for name, one in own.items() if not name.startswith("_")}
-        return names_of(self.data, self.folder, public)
+        return names_of(self.data, self.folder, public | more)
 
     @cached_property
     def tags(self) -> dict[str, dict[str, str]]:
@@ -300,9 +303,7 @@ class Paper:
         if store is not None:
             store.parent.mkdir(parents=True, exist_ok=True)
         simulate = _simulator(store)
-        own: dict[str, Any] = {"trace": trace, "simulated_all": lambda specs, **how: simulate(specs, how)}
-        data = {**self.data, "names": {**self.data.get("names", {}), **run}}
-        names = {**names_of(data, self.folder, self.names), **own} if trace else {**self.names, **run, **own}
+        names = self._names(**run, trace=trace, simulated_all=lambda specs, **how: simulate(specs, how))
         return Reproduction(paper=self, run=run, **computed(self.data, names, None, simulate, tables))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -421,6 +422,33 @@ def test_a_paper_of_ones_own(run, tmp_path, monkeypatch):
     Path("mine.toml").write_text(MINE.replace('group = "text"', 'group = "words"', 1))
     code, out, err = run("reproduce", "mine.toml")
     assert (code, out) == (2, "") and "mine.toml must have 'words'" in err
+
+
+LOOP = """
+[systems]
+"sliced(n)" = { of = "llc3d/slices", set = { slices = "=n" } }
+[[numbers]]
+for = { n = [14, 28] }
+what = "waiting with {n} slices [ns]"
+systems = { s = "sliced(n, load=0.5)" }
+of = "s.waiting_latency"
+published = "400.0 - n"
+group = "text"
+options = { requests = 2000, replications = 2 }
+[tags]
+text = { what = "numbers", tag = "predicted" }
+"""
+
+
+def test_a_paper_of_ones_own_has_loops_and_functions(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.toml").write_text(LOOP)
+    code, out, err = run("reproduce", "mine.toml", "--json")
+    first, second = json.loads(out)["cells"]
+    assert (code, err) == (0, "") and first["what"] == "waiting with 14 slices [ns]"
+    assert (first["published"], second["published"]) == (386.0, 372.0)
+    known = solve(NAMES["llc3d"]["with_fields"](slices=14, load=0.5)).waiting_latency
+    assert first["model"] == known and first["low"] <= first["simulated"] <= first["high"]
 
 
 @pytest.mark.parametrize(
