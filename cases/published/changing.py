@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from cases.published.computing import solved
 from cases.published.numbers import Design
 from cases.published.paper import designs_of
 from cases.tables import columns_of, csv_text, text_table
@@ -91,19 +92,20 @@ def changed(name: str, changes: Mapping[str, Any], *, other: Any = None, simulat
         raise ValueError(next(iter(refused.values())))
     kept = [one for one in designs if one.name in specs]
     fields = {path for one in kept for path in varied_fields([one.spec, specs[one.name]])}
-    rows = [row for one in kept for row in _rows(one, specs[one.name])]
+    runs: Any = dict.fromkeys(specs)
     if simulated:
-        rows = _simulated(rows, specs)
+        from validate import simulate
+
+        runs = dict(zip(specs, simulate(list(specs.values())), strict=True))
+    rows = [row for one in kept for row in _rows(one, specs[one.name], runs[one.name])]
     return Changed(name=name, rows=rows, fields=sorted(fields), refused=refused)
 
 
-def _rows(design: Design, spec: Any) -> Iterable[dict[str, Any]]:
-    from qmodels import solve
-
-    before: Any = solve(design.spec)
-    after: Any = solve(spec)
+def _rows(design: Design, spec: Any, simulation: Any) -> Iterable[dict[str, Any]]:
+    """Yield a row per metric; what is no metric of a simulation has no estimate."""
+    before, after = solved(design.spec), solved(spec)
     for metric, published in design.published.items():
-        yield {
+        row = {
             "system": design.name,
             "metric": metric,
             "unit": metric_of(design.spec, metric).unit,
@@ -113,17 +115,7 @@ def _rows(design: Design, spec: Any) -> Iterable[dict[str, Any]]:
             "stable": bool(after.stable),
             "validated": bool(after.validated),
         }
-
-
-def _simulated(rows: Iterable[dict[str, Any]], specs: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return rows with estimates of the changed systems; what is no metric of a simulation has none."""
-    from validate import simulate
-
-    found = dict(zip(specs, simulate(list(specs.values())), strict=True))
-    empty = dict.fromkeys(("best", "low", "high"))
-    with_it = []
-    for row in rows:
-        one = found[row["system"]].metrics.get(row["metric"])
-        best, low, high = ((getattr(one, end) if one else None) for end in empty)
-        with_it.append({**row, "simulated": best, "low": low, "high": high})
-    return with_it
+        if simulation is not None:
+            ends = {"simulated": "best", "low": "low", "high": "high"}
+            row |= {name: getattr(simulation.metrics.get(metric), end, None) for name, end in ends.items()}
+        yield row

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from cases.published import CASES
+from cases.published.computing import saturation
 from cases.published.expression import evaluate
 from cases.published.numbers import data_folder, write_rows
 from cases.published.paper import Paper, published_case
@@ -39,8 +40,6 @@ Turn = tuple[float, float, int]
 """Values of a parameter between which margins change their sign, and how often."""
 
 CONFIRMED, CONTRADICTED, DEPENDS = "confirmed", "contradicted", "depends"
-SATURATION = "saturation_rate"
-"""The one metric that is no metric of a simulation: it is found by bisection."""
 AWAY = (0.05, 0.1, 0.2, 0.4)
 """How far from a turn both sides are looked at, as a share of the range on that side."""
 NEAR = 0.1
@@ -398,12 +397,12 @@ def simulated(conclusion: Conclusion, value: float, *, store: Path | None = None
     Its interval takes the numbers for independent, to first order; the same random numbers in compared
     systems make the true one narrower.
     """
-    from validate import saturation_rate, simulate
+    from validate import simulate
 
     def estimates(spec: Any, metrics: Sequence[str]) -> list[Number]:
-        if SATURATION in metrics:
-            rate = saturation_rate(spec, **conclusion.options)
-            return [(rate.rate, (rate.high - rate.low) / 2)]
+        if "saturation_rate" in metrics:  # no metric of a simulation: it is found by bisection
+            rate, low, high = saturation(spec, **conclusion.options)
+            return [(rate, (high - low) / 2)]
         found = simulate(spec, store=store, progress=lambda done, known: None, **conclusion.options)
         return [(found[metric].best, found[metric].half_width) for metric in metrics]
 

@@ -164,12 +164,6 @@ class Reproduction:
             "notes": {title: list(texts) for title, texts in self.paper.notes.items()},
         }
 
-    def to_pandas(self) -> Any:
-        """Return the cells as a tidy DataFrame (needs pandas)."""
-        import pandas as pd
-
-        return pd.DataFrame(self.columns())
-
     def write(self, folder: Path, *, prefix: str = "") -> list[Path]:
         """Write the numbers in full into a directory, see `Paper.read`; return the paths."""
         paths = []

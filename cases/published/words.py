@@ -98,20 +98,16 @@ def text(findings: FINDINGS) -> str:
                 f"{asked.parameter.name} {asked.parameter.value:g}: {flip_text(one)}",
                 *([f"other readings, model / simulated: {readings_text(one)}"] if one.others else []),
                 f"published numbers: {tag_of(case, one)}",
-                *_stale(one),
             ]
+            if one.stale:
+                command = "python -m cases.published.conclusions"
+                lines.append(f"{one.stale} kept simulations are of other systems and left out: {command}")
             head = _filled(f'"{asked.words}" ({asked.section})', "  ", "   ")
             blocks.append("\n".join([head, *(_filled(line, "    ", "      ") for line in lines)]))
         said = published_case(case).contradictions
         if said:
-            blocks.append(
-                "\n".join(
-                    [
-                        "  Where the paper contradicts itself",
-                        *(_filled(f"- {s}", "    ", "      ") for s in said),
-                    ]
-                )
-            )
+            lines = [_filled(f"- {words}", "    ", "      ") for words in said]
+            blocks.append("\n".join(["  Where the paper contradicts itself", *lines]))
     return "\n\n".join(blocks)
 
 
@@ -119,12 +115,6 @@ def counted(found: Sequence[Found]) -> str:
     """Count the conclusions by verdict."""
     verdicts = [one.verdict for one in found]
     return ", ".join(f"{verdicts.count(name)} {name}" for name in dict.fromkeys(verdicts))
-
-
-def _stale(found: Found) -> list[str]:
-    command = "python -m cases.published.conclusions"
-    words = f"{found.stale} kept simulations are of other systems and left out: {command}"
-    return [words] if found.stale else []
 
 
 def _filled(words: str, first: str, further: str) -> str:
