@@ -52,8 +52,8 @@ def solve(
     read = read_specs(spec, trace, settings or (), interface, columns)[0]
     design = along_axes(next(iter(read.values())))
     swept = array_fields(design)
-    if plot is not None and len(swept) > 1:
-        raise ValueError(f"--plot needs one design or one swept field, got {', '.join(swept)}")
+    if plot is not None and len(swept) > 2:
+        raise ValueError(f"--plot needs one design, or one or two swept fields, got {', '.join(swept)}")
     result = solve_spec(design)
     output.show(Swept(swept, result) if swept else Solved(result), result.plot)
     return 0

@@ -20,6 +20,9 @@ from optimize.spaces.numbering import Columns
 from optimize.spaces.space import Space
 from optimize.spaces.tables import distinct_rows, save_table
 
+SHOWN = 12
+"""Designs of the front that a notebook shows."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Exploration(Objectives):
@@ -213,6 +216,19 @@ class Exploration(Objectives):
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        """Return the front as a table, at most `SHOWN` designs that are spread over it."""
+        from qmodels.systems.spec.result import table_html
+
+        head, *remarks = str(self).splitlines()
+        varied = [name for name, choices in self.space.choices.items() if len(choices) > 1]
+        names = [*dict.fromkeys(("design", *varied, *self.objectives))]
+        order = np.argsort(self.table[self.objectives[0]][self.front], kind="stable")
+        spread = np.unique(np.linspace(0, max(len(order) - 1, 0), SHOWN).astype(int))
+        rows = self.front[order[spread]] if len(order) else order
+        cells = ([_said(self.table[name][row]) for name in names] for row in rows)
+        return table_html(head, [names, *cells], remarks)
+
 
 def said_distinct(designs: int | None) -> str:
     """Return the number of distinct designs in words; nothing where it is not known."""
@@ -290,3 +306,7 @@ def of_kept(
         holes=total.holes,
         **facts,
     )
+
+
+def _said(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)

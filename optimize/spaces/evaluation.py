@@ -14,6 +14,9 @@ from optimize.spaces.numbering import Column, Columns, Designs
 from optimize.spaces.space import Space
 from optimize.spaces.stability import STABLE
 
+DESCRIBING = ("main", "model", "saved_as", "title")
+"""Attributes of an answer with metrics that say what it is: no columns."""
+
 
 def metric_columns(result: object, shape: int | tuple[int, ...] | None = None) -> Columns:
     """Turn what a model returned for one design or for arrays of designs into columns.
@@ -29,7 +32,8 @@ def metric_columns(result: object, shape: int | tuple[int, ...] | None = None) -
     explicit: dict[str, Any] = dict(metrics) if isinstance(metrics, Mapping) else {}
     attributes: list[str] = []
     if not isinstance(result, Mapping) and (hasattr(result, "__dict__") or dataclasses.is_dataclass(result)):
-        attributes = [name for name in dir(result) if not name.startswith("_") and name not in explicit]
+        known = {*explicit, *(DESCRIBING if explicit else ())}
+        attributes = [name for name in dir(result) if not name.startswith("_") and name not in known]
     count = math.prod(shape) if isinstance(shape, tuple) else shape
     several = "" if count is None else f", or {count} of them"
     columns: Columns = {}

@@ -275,6 +275,13 @@ class Space(Grid):
             allowed &= ~bad
         return allowed
 
+    def _repr_html_(self) -> str:
+        from qmodels.systems.spec.result import table_html
+
+        rows = [[name, str(len(some)), ", ".join(map(str, some))] for name, some in self.choices.items()]
+        limits = [f"{len(self.constraints)} constraints"] if self.constraints else []
+        return table_html(f"{type(self.base).__name__}: {self.size} designs", rows, limits)
+
     def __repr__(self) -> str:
         grid = " x ".join(f"{name}[{len(values)}]" for name, values in self.choices.items())
         return f"Space({type(self.base).__name__}: {grid} = {self.size} designs)"

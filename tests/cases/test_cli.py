@@ -282,8 +282,8 @@ def test_simulated_trace(run, trace):
         (["solve", "--plot", "answer.gif"], "plot must be a file that ends in .png, .svg, .pdf, got"),
         (["solve", "--plot", "no/where.png"], "no/.where.png.part: No such file or directory"),
         (
-            ["solve", "--set", "channels=[1,2]", "--set", "banks=[4,8]", "--plot", "a.png"],
-            "--plot needs one design or one swept field, got dram.channels, dram.banks",
+            [*"solve --set channels=[1,2] --set banks=[4,8] --set slices=[1,2] --plot a.png".split()],
+            "--plot needs one design, or one or two swept fields, got dram.channels, dram.banks, llc.slices",
         ),
         (["simulate", "--packets", "10"], "packets must be a whole number >= 1000, got 10"),
         (["simulate", "--set", "channels=[1, 2]"], "dram.channels must be one number here, got [1, 2]"),

@@ -10,12 +10,25 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.systems.spec.metrics import DETAILS
+from qmodels.systems.spec.metrics import DETAILS, full_name
 from qmodels.systems.spec.result import SAVED, Result
 from qmodels.systems.spec.saving import numbers, read, spec_of
 
 RUN = ("short", "seed", "replications", "effort", "seconds")
 """What is saved of the runs of a simulation."""
+
+
+class Metrics(dict[str, Any]):
+    """Metrics by name; the end of a name that only one has is enough, see `full_name`.
+
+    >>> Metrics({"packet_latency": 300.0, "packet_latency_p99": 700.0})["latency_p99"]
+    700.0
+    """
+
+    def __missing__(self, name: str) -> Any:
+        if (full := full_name(name, self)) in self:
+            return self[full]
+        raise KeyError(name)
 
 
 class Later(Mapping[str, Any]):
@@ -31,6 +44,7 @@ class Later(Mapping[str, Any]):
         self._value: Callable[[str], Any] | None = value
 
     def __getitem__(self, name: str) -> Any:
+        name = name if name in self._found else full_name(name, self._found)
         if self._found[name] is self and self._value is not None:
             self._found[name] = self._value(name)
             if not any(found is self for found in self._found.values()):
@@ -50,7 +64,7 @@ class Later(Mapping[str, Any]):
         return repr(dict(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return dict, (dict(self),)
+        return Metrics, (dict(self),)
 
 
 @dataclass(frozen=True)
@@ -121,6 +135,8 @@ class Answer(Result):
     evidence: Any = None
 
     def __post_init__(self) -> None:
+        if type(self.metrics) is dict:
+            self.__dict__["metrics"] = Metrics(self.metrics)
         late = {name: value for name, value in vars(self).items() if isinstance(value, Deferred)}
         for name in late:
             del self.__dict__[name]

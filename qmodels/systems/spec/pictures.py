@@ -19,28 +19,68 @@ class Shown(Figure):
 
 
 def sweep_figure(result: Any) -> Any:
-    """Return the main metric (the first one) along the swept field; of several fields along the longest."""
+    """Return the main metric (the first one) along the swept field with its interval; of two a heat map.
+
+    Of more fields, or two swept together, it is drawn along the longest, a line for each other value.
+    """
+    name, shape = result.main, result.shape
+    swept = result.swept() or {"point": np.arange(np.prod(shape)).reshape(shape)}
+    columns = {one: np.ravel(np.broadcast_to(values, shape)) for one, values in swept.items()}
+    y = np.ravel(np.broadcast_to(getattr(result.metrics[name], "best", result.metrics[name]), shape))
     figure = Shown(figsize=(6, 4), layout="constrained")
     axes = figure.add_subplot()
-    name = result.main
-    swept = result.swept() or {"point": np.arange(np.prod(result.shape)).reshape(result.shape)}
-    field = max(swept, key=lambda one: len(np.unique(swept[one])))
-    along = np.broadcast_to(swept[field], result.shape)
-    x, y = np.ravel(along), np.ravel(np.broadcast_to(result.metrics[name], result.shape))
-    others = {one: np.ravel(values) for one, values in swept.items() if one != field}
+    what = f"{name.replace('_', ' ')} [{result.units[name]}]".removesuffix(" [1]")
+    axes.set_title(result.title.partition(",")[0], loc="left")
+    sizes = [len(np.unique(values)) for values in columns.values()]
+    if len(columns) == 2 and min(sizes) > 1 and y.size == np.prod(sizes):
+        _heat_map(axes, columns, y, what)
+        return figure
+    field = max(columns, key=lambda one: len(np.unique(columns[one])))
+    x, along = columns[field], np.broadcast_to(swept[field], shape)
+    ends = result.ends(name)
+    band = None if ends is None else [np.ravel(np.broadcast_to(end, shape)) for end in ends]
+    others = {one: values for one, values in columns.items() if one != field}
     # Along an axis on which the field stays the same is another sweep, named or not.
     same = [k for k in range(along.ndim) if not np.ptp(along, axis=k).any()]
-    places = [np.ravel(np.indices(result.shape)[k]) for k in same]
+    places = [np.ravel(np.indices(shape)[k]) for k in same]
     keys = np.stack([*others.values(), *places, np.zeros(x.size)], axis=1)
     for key in np.unique(keys, axis=0):
-        mine = (keys == key).all(axis=1) & np.isfinite(y)
-        order = np.argsort(x[mine])
+        mine = np.flatnonzero((keys == key).all(axis=1) & np.isfinite(y))
+        mine = mine[np.argsort(x[mine])]
         label = ", ".join(f"{value:g}" for value in key[: len(others)])
-        axes.plot(x[mine][order], y[mine][order], marker=".", label=label)
-    axes.set(xlabel=field, ylabel=f"{name} [{result.units[name]}]", title=result.title.partition(",")[0])
+        (line,) = axes.plot(x[mine], y[mine], marker=".", label=label)
+        if band is not None:
+            axes.fill_between(x[mine], *(np.where(np.isfinite(end), end, y)[mine] for end in band),
+                              color=line.get_color(), alpha=0.2, lw=0)  # fmt: skip
+    if band is not None:
+        axes.set_title("band: 90 % of simulations", loc="right", fontsize="small")
+    axes.set(xlabel=field, ylabel=what)
     if others:
         axes.legend(title=", ".join(others))
     return figure
+
+
+def _heat_map(axes: Any, columns: dict[str, Any], values: Any, what: str) -> None:
+    """Draw values over two fields, every combination a cell; those without a finite value are hatched."""
+    (down, across), (rows, right) = columns, columns.values()
+    (ys, y), (xs, x) = (np.unique(one, return_inverse=True) for one in (rows, right))
+    cells = np.full((len(ys), len(xs)), np.nan)
+    cells[y, x] = np.where(np.isfinite(values), values, np.nan)
+    axes.set_facecolor("#dddddd")
+    axes.patch.set_hatch("//")
+    picture = axes.imshow(cells, origin="lower", aspect="auto", cmap="viridis_r")
+    axes.figure.colorbar(picture, label=what)
+    middle = np.nanmean([np.nanmin(cells), np.nanmax(cells)]) if np.isfinite(cells).any() else 0.0
+    for (k, j), value in np.ndenumerate(cells):
+        if cells.size > 80:
+            break
+        text = f"{value:.3g}" if np.isfinite(value) else "overloaded"
+        plate = None if np.isfinite(value) else {"fc": "#dddddd", "ec": "none", "pad": 1}
+        axes.annotate(text, (j, k), ha="center", va="center", fontsize="small", bbox=plate,
+                      color="white" if value > middle else "black")  # fmt: skip
+    for axis, name, ticks in ((axes.xaxis, across, xs), (axes.yaxis, down, ys)):
+        axis.set_ticks(range(len(ticks)), [f"{one:g}" for one in ticks])
+        axis.set_label_text(name)
 
 
 def parts_figure(result: Any) -> Any:

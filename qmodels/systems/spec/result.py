@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -169,7 +170,7 @@ class Result:
         """
         shape = self.shape
         places = {name: np.broadcast_to(values, shape) for name, values in self.swept().items()}
-        ends = {name: self._interval(name) for name in self.metrics}
+        ends = {name: self.ends(name) for name in self.metrics}
         rows = []
         for index in np.ndindex(*shape):
             where = {name: values[index].item() for name, values in places.items()}
@@ -205,7 +206,7 @@ class Result:
             "error_unit": error.unit,
         }
 
-    def _interval(self, name: str) -> tuple[Any, Any] | None:
+    def ends(self, name: str) -> tuple[Any, Any] | None:
         """Return the 90 % interval of a metric of a model, None where there is none."""
         if getattr(self, "evidence", None) is None:
             return None
@@ -215,7 +216,7 @@ class Result:
     def _unmeasured(self) -> list[str]:
         """Return why the main number has no interval, if it has none."""
         evidence = getattr(self, "evidence", None)
-        if evidence is None or not np.all(self.stable) or self._interval(self.main) is not None:
+        if evidence is None or not np.all(self.stable) or self.ends(self.main) is not None:
             return []
         return [evidence.not_measured(self, self.main)]
 
@@ -249,7 +250,7 @@ class Result:
             text, beside = _text(value), ""
             if hasattr(value, "best"):
                 beside = f"[{value.low:.5g}, {value.high:.5g}]" + ("" if value.valid else " ?")
-            elif not self.shape and (ends := self._interval(name)) is not None and self.stable:
+            elif not self.shape and (ends := self.ends(name)) is not None and self.stable:
                 low, high = ends
                 beside = f"simulated {low:.3g} to {high:.3g} (90 %)" if low < high else "simulated alike"
             yield name, text, "" if unit == "1" else unit, beside
@@ -284,15 +285,15 @@ def table_text(title: str, cells: Cells, remarks: Iterable[str]) -> str:
     return "\n".join([title, *lines, *(f"  {line}" for line in remarks)])
 
 
-def table_html(title: str, cells: Cells, remarks: Iterable[str]) -> str:
-    """Return a table as HTML, its remarks below."""
+def table_html(title: str, cells: Iterable[Sequence[str]], remarks: Iterable[str]) -> str:
+    """Return a table as HTML, numbers flush right, its remarks below."""
     from html import escape
 
-    rows = "".join(
-        f"<tr><td>{escape(n)}</td><td style='text-align:right'>{escape(v)}</td><td>{escape(u)}</td>"
-        f"<td style='text-align:left'>{escape(e)}</td></tr>"
-        for n, v, u, e in cells
-    )
+    def cell(text: str) -> str:
+        side = "right" if re.match(r"[-+\d]|inf", text) else "left"
+        return f"<td style='text-align:{side}'>{escape(text)}</td>"
+
+    rows = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in cells)
     return (
         f"<table><caption>{escape(title)}</caption>{rows}</table><p>{'<br>'.join(map(escape, remarks))}</p>"
     )
