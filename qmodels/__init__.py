@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from qmodels.interactive import explore as explore
     from qmodels.interactive import presets as presets
     from qmodels.interactive import read as read
+    from qmodels.interactive import size as size
     from qmodels.interactive import what_if as what_if
     from qmodels.optimize import Space as Space
     from qmodels.systems.cache.llc_processor import LlcProcessor as LlcProcessor
@@ -84,7 +85,7 @@ else:
                 "traffic validate"
             ),
             "qmodels.dispatch": "bounds solve",
-            "qmodels.interactive": "explore presets read what_if",
+            "qmodels.interactive": "explore presets read size what_if",
             "qmodels.optimize": "Space",
             "qmodels.systems.cache.llc_processor": "LlcProcessor",
             "qmodels.systems.cache.spec": "CacheLevel CacheSystem",

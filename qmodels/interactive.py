@@ -15,6 +15,7 @@ from qmodels.systems.spec.conditions import conditions, metric_named
 from qmodels.systems.spec.text.toml import spec_from_toml
 
 if TYPE_CHECKING:
+    from cases.cli.sizing import Sized
     from qmodels.optimize import Exploration, Space
 
 
@@ -125,3 +126,39 @@ def explore(
         space, evaluate or solve, **goals, subject_to=conditions(base, subject_to), **options
     )
     return found
+
+
+def size(
+    spec: Any,
+    field: str,
+    until: str | Iterable[str],
+    *,
+    within: tuple[Any, Any] | None = None,
+    which: str = "smallest",
+) -> Sized:
+    """Return the smallest or largest value of a field that meets conditions, and why not another, in words.
+
+    Parameters
+    ----------
+    spec : spec of a registered kind
+        The system; its traffic is what it has.
+    field : str
+        A number of it, by a unique end of its name.
+    until : str or sequence of str
+        Conditions on metrics, ``"p99 < 2us"``.
+    within : tuple, optional
+        Least and largest value to look at; by default as far as the field goes.
+    which : {"smallest", "largest"}
+        Which value is asked.
+
+    Examples
+    --------
+    >>> import qmodels as qm
+    >>> found = qm.size(qm.PacketProcessor(), "channels", "p99 < 2us")
+    >>> found.value, found.lines[0]
+    (3, 'Channels 3 is the smallest that meets packet latency p99 at most 2 us.')
+    """
+    package("cases")
+    from cases.cli.sizing import sized
+
+    return sized(spec, field, until, within=within, which=which)

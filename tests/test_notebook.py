@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from importlib.metadata import version
@@ -69,6 +70,41 @@ def test_pictures_are_shown_without_magic():
     )
     for picture in (trace.description.plot(), noc.topology.plot(), qm.solve(noc).plot(), bars.plot()):
         assert picture._repr_png_().startswith(b"\x89PNG")
+
+
+def test_explorations_spaces_and_sizes_are_tables():
+    space = qm.Space(qm.PacketProcessor(), channels=[2, 4], link_width=[8, 16])
+    front = qm.explore(space, minimize=["area", "p99"])
+    found = qm.size(qm.PacketProcessor(), "channels", "p99 < 2us")
+    for one, said in ((front, "packet_latency_p99"), (space, "2, 4"), (found, "Traffic: 40 Gb/s")):
+        assert one._repr_html_().startswith("<table>") and said in one._repr_html_()
+    assert front._repr_html_().count("<tr>") == 1 + len(front.front)
+    assert {"title", "saved_as", "main", "model"}.isdisjoint(front.to_pandas().columns)
+
+
+def test_metrics_go_by_the_ends_of_their_names():
+    noc = qm.Noc(injection_rate=0.02)
+    for answer in (qm.solve(noc), qm.simulate(noc, cycles=2000, replications=2)):
+        assert answer.metrics["latency"] is answer.metrics["packet_latency"]
+        with pytest.raises(KeyError, match="nosuch"):
+            answer.metrics["nosuch"]
+        assert pickle.loads(pickle.dumps(answer)).metrics["latency"] == answer.metrics["packet_latency"]
+
+
+def test_a_sweep_is_a_line_with_its_band_and_two_are_a_heat_map():
+    processor = qm.PacketProcessor()
+    line = qm.solve(processor.replace(load_factor=np.array([0.5, 1.0, 9.0]))).plot().axes[0]
+    assert len(line.lines[0].get_xdata()) == 2 and len(line.collections) == 1  # one is overloaded
+    load, channels = np.array([[0.5], [9.0]]), np.array([[2, 4, 8]])
+    answer = qm.solve(processor.replace(load_factor=load, channels=channels))
+    heat, bar = answer.plot().axes
+    drawn = heat.images[0].get_array()
+    assert np.asarray(drawn)[0] == pytest.approx(answer.packet_latency[0]) and drawn.mask[1].all()
+    assert [text.get_text() for text in heat.texts].count("overloaded") == 3
+    assert (heat.get_xlabel(), bar.get_ylabel()) == ("dram.channels", "packet latency [ns]")
+    # Swept together they are one line.
+    both = qm.solve(processor.replace(load_factor=np.array([0.5, 1.0]), channels=np.array([2, 4])))
+    assert not both.plot().axes[0].images
 
 
 @pytest.mark.parametrize("kernel", [True, False])

@@ -174,13 +174,18 @@ def _inside(table: Any, path: str) -> Any:
 def traffic_field(decision: Decision) -> str | None:
     """Return the field that scales the traffic of a decision; None if there is none, or it is varied."""
     space = decision.model.space
+    path = traffic_of(space.base)
+    return None if path in space.paths.values() else path
+
+
+def traffic_of(spec: Any) -> str | None:
+    """Return the field that scales what a system is offered, the first of `TRAFFIC` that it has."""
     for name in TRAFFIC:
         try:
-            path = find_field(space.base, name)
+            path = find_field(spec, name)
         except ValueError:
             continue
-        number = isinstance(get_field(space.base, path), (int, float))
-        return path if number and path not in space.paths.values() else None
+        return path if isinstance(get_field(spec, path), (int, float)) else None
     return None
 
 

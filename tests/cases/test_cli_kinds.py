@@ -10,6 +10,7 @@ import re
 import numpy as np
 import pytest
 
+import qmodels as qm
 from cases.study.files import load_study
 from cases.study.goals import with_values
 from cases.study.packet_processor import default_processor
@@ -189,12 +190,17 @@ def test_the_size_of_a_field_meets_its_condition_and_says_why_not_another(run, f
 
 def test_a_size_that_nothing_meets_names_the_nearest_and_the_end(run, file):
     out = run("size", file("noc"), "link_width", "--until", "packet_latency < 1ns", "--within", "1,8")[1]
-    assert out.startswith("No link width meets packet latency at most 1 ns; the nearest is 8.\nWith 8: ")
+    assert out.startswith(
+        "No link width meets packet latency at most 1 ns; the nearest is 8.\nTraffic: injection rate "
+    )
+    assert "\nWith 8: packet latency inf" in out
 
 
 def test_the_question_of_the_channels_has_its_answer_in_a_few_lines(run, toml):
     out = run("size", toml, "channels", "--until", "packet_latency_p99 < 1.2us")[1]
-    first, there, short, *trust = out.splitlines()
+    first, traffic, there, short, *trust = out.splitlines()
+    assert traffic.startswith("Traffic: 30 Gb/s of packets of ")
+    assert out == f"{qm.size(spec_from_toml(toml), 'channels', 'p99 < 1.2us')}\n"
     channels = int(first.split()[1])
     assert first == f"Channels {channels} is the smallest that meets packet latency p99 at most 1.2 us."
     spec = spec_from_toml(toml)
