@@ -92,12 +92,53 @@ def test_chunks_belong_to_a_model_and_a_base_spec_and_are_found_in_another_order
     call: dict[str, Any] = {"vectorized": "grid", "store": path, **GOALS}
     explore(space(), Model(), identity="m", **call)
     assert explore(space(), Model(), identity="other", **call).restored == 0
-    loaded = Space(Chip(load=0.6), space().choices)
-    assert explore(loaded, Model(), identity="m", **call).restored == 0
+    for other in ({"load": 0.6}, {"trace": np.array([1.0, 2.0])}, {"trace": (1, 2)}):
+        for restored in (0, 40):
+            again = explore(Space(Chip(**other), space().choices), Model(), identity="m", **call)
+            assert again.restored == restored
+    varied = Space(Chip(width=8, trials=3), space().choices)  # whose values in the base spec do not matter
+    assert explore(varied, Model(), identity="m", **call).restored == 40
     reordered = Space(Chip(), policy=["closed", "open"], trials=[9, 5, 2], width=[32, 4])
     result = explore(reordered, Model(), identity="m", **call)
     assert (result.restored, result.evaluations) == (8, 4)
     assert_same(result, explore(reordered, Model(), **GOALS))
+
+
+def test_searches_and_executors_use_the_store(tmp_path):
+    store, model = {"store": tmp_path / "study.db", "identity": "m"}, Model()
+    search = explore(space(), model, method="greedy", **store, **GOALS)
+    again = explore(space(), model, method="greedy", **store, **GOALS)
+    assert (again.evaluations, again.restored) == (0, search.evaluations)
+    assert_same(again, search)
+    with ThreadPoolExecutor(2) as executor:
+        explore(space(), model, executor=executor, **store, **GOALS)
+    assert len(model.seen) == len(set(model.seen)) == 40
+
+
+def test_a_failure_keeps_what_was_finished(tmp_path):
+    def broken(chip):
+        if chip.width == 16:
+            raise OSError("lost the simulator")
+        return Model()(chip)
+
+    store = {"store": tmp_path / "study.db", "identity": "m"}
+    with pytest.raises(OSError, match="lost the simulator"):
+        explore(space(), broken, **store, **GOALS)
+    result = explore(space(), Model(), **store, **GOALS)
+    assert (result.evaluations, result.restored) == (20, 20)
+
+
+def test_what_is_no_store_and_what_has_no_key_is_refused(tmp_path):
+    path, foreign = tmp_path / "study.db", "latency,cost\n1,2\n"
+    path.write_text(foreign)
+    with pytest.raises(ValueError, match="is not a store of finished results; it is left as it is"):
+        explore(space(), Model(), store=path, identity="m", **GOALS)
+    assert path.read_text() == foreign
+    for grid, kind in ((Space(Chip(trace=object()), width=[4]), "object"), (Space(Chip(), trace=[len]), "")):
+        with pytest.raises(
+            ValueError, match=f"trace cannot be part of a store's key: a .*{kind} has no stable"
+        ):
+            explore(grid, Model(), store=tmp_path / "b.db", identity="m", **GOALS)
 
 
 def test_a_record_per_chunk(tmp_path):
