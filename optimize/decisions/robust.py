@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from optimize.search.pareto import FloatArray, IntArray, as_costs, nondominated
+from optimize.search.pareto import FloatArray, IntArray, as_costs, ideal_distance, nondominated
 from optimize.spaces.numbering import Columns
 
 BoolArray = npt.NDArray[np.bool_]
@@ -104,7 +104,8 @@ def robust_choice(
     for k, (name, table) in enumerate(tables.items()):
         rows = np.flatnonzero(feasible[name])
         costs = as_costs(np.stack([table[one][rows].astype(float) for one in objectives], axis=1), mask)
-        distance = _distance(costs)
+        front = costs[nondominated(costs)]
+        distance = ideal_distance(costs, front) if len(front) else np.full(len(costs), np.inf)
         best.append(int(table["design"][rows[distance.argmin()]]) if rows.size else None)
         shared = np.isin(table["design"][rows], designs)
         columns = np.searchsorted(designs, table["design"][rows][shared])
@@ -125,16 +126,3 @@ def _common(numbers: list[IntArray]) -> IntArray:
     if not found.size:
         raise ValueError("scenarios must have designs in common, got none")
     return np.unique(found)
-
-
-def _distance(costs: FloatArray) -> FloatArray:
-    """Distance of feasible designs from the ideal point, in ranges of their front."""
-    front = costs[nondominated(costs)] if len(costs) else costs
-    if not len(front):
-        return np.full(len(costs), np.inf)
-    least, most = front.min(axis=0), front.max(axis=0)
-    size = np.where(least != 0, np.abs(least), 1.0)
-    distance: FloatArray = np.linalg.norm(
-        (costs - least) / np.where(most > least, most - least, size), axis=1
-    )
-    return distance

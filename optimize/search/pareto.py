@@ -137,14 +137,16 @@ def ideal_distance(
 ) -> FloatArray:
     """Return the distance of points from the ideal point of a front, its knee the nearest (see `knee_index`).
 
-    Every objective is scaled as there, by the front.
+    Every objective is scaled as there, by the front; one that is the same all over it by its size.
     """
     costs, goal = as_costs(objectives, maximize), as_costs(front, maximize)
     finite = np.isfinite(goal)
     best = goal.min(axis=0, where=finite, initial=np.inf)
     worst = goal.max(axis=0, where=finite, initial=-np.inf)
-    span = np.where(worst > best, worst - best, 1.0)
     with np.errstate(invalid="ignore"):
+        span = np.where(
+            worst > best, worst - best, np.where(np.isfinite(best) & (best != 0), np.abs(best), 1.0)
+        )
         scaled = np.where(np.isfinite(costs), (costs - best) / span, np.maximum(costs, 0.0))
     return np.asarray(np.sqrt((scaled**2).sum(axis=1)))
 
