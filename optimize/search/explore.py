@@ -22,6 +22,7 @@ from optimize.search.greedy import Step, search, simplex_weights
 from optimize.search.milp import Milp, Proof
 from optimize.search.pareto import FloatArray
 from optimize.search.survey import Survey, surveyed
+from optimize.spaces.chunk_store import ChunkStore
 from optimize.spaces.evaluation import stack
 from optimize.spaces.holes import holes_of
 from optimize.spaces.numbering import Columns, Designs
@@ -29,7 +30,6 @@ from optimize.spaces.running import Plan, Runner
 from optimize.spaces.space import Space
 
 if TYPE_CHECKING:
-    from optimize.spaces.chunk_store import ChunkStore
     from qmodels.systems.spec.store import ResultStore
 
 METHODS = ("exhaustive", "greedy", "milp")
@@ -275,7 +275,7 @@ def explore(
     outside: tuple[int, ...] = ()
     errors: Mapping[int, str] = {}
     proof: Proof | None = None
-    with _open(store, space, identity) as opened:
+    with nullcontext() if store is None else ChunkStore(store, space, identity) as opened:
         quiet = report if method == "exhaustive" else lambda finished, total: None
         runner = Runner(plan=plan, chunk=chunk, executor=executor, store=opened, progress=quiet)
         if method == "exhaustive":
@@ -344,16 +344,6 @@ def _records(store: str | os.PathLike[str] | None) -> AbstractContextManager[Res
     from qmodels.systems.spec.store import ResultStore
 
     return ResultStore(store)
-
-
-def _open(
-    store: str | os.PathLike[str] | None, space: Space, identity: str
-) -> AbstractContextManager[ChunkStore | None]:
-    if store is None:
-        return nullcontext()
-    from optimize.spaces.chunk_store import ChunkStore
-
-    return ChunkStore(store, space, identity)
 
 
 def _admitted(space: Space, designs: npt.ArrayLike | None) -> tuple[Designs, tuple[int, ...]]:

@@ -252,6 +252,24 @@ def test_workers_make_no_difference():
                 assert_same(explore(space(), chip_model, executor=executor, **mode, **GOALS), serial)
 
 
+def test_a_dask_cluster_gives_the_same_answer():
+    distributed = pytest.importorskip("distributed")
+    serial = explore(space(), chip_model, **GOALS)
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+        client.get_executor() as executor,
+    ):
+        for mode in MODES:
+            assert_same(explore(space(), chip_model, executor=executor, **mode, **GOALS), serial)
+        kept = {"keep": "front", **MODES[1], **GOALS}
+        assert_same(
+            explore(space(), chip_model, executor=executor, **kept), explore(space(), chip_model, **kept)
+        )
+
+
 def test_the_table_in_a_file(tmp_path):
     result = explore(space(), Model(), **GOALS)
     with result.save(tmp_path / "a.csv").open(newline="") as file:
