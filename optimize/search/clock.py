@@ -61,19 +61,11 @@ def announced(
         if not told and now - begun[0] >= SECONDS and done > begun[1]:
             told, seconds = True, (total - begun[1]) * (now - begun[0]) / (done - begun[1])
             if seconds >= least:
-                print(estimate(f"{total} designs", seconds) + then, file=sys.stderr, flush=True)
+                text = f"{total} designs: at most about {span(math.ceil(seconds))}{then}"
+                print(text, file=sys.stderr, flush=True)
         show(done, total)
 
     return show_and_tell
-
-
-def estimate(designs: str, seconds: float) -> str:
-    """Return the time that designs take.
-
-    >>> estimate("2700 designs", 100.2)
-    '2700 designs: at most about 1 min 41 s'
-    """
-    return f"{designs}: at most about {span(math.ceil(seconds))}"
 
 
 def span(seconds: float) -> str:
