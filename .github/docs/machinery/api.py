@@ -25,7 +25,9 @@ GROUPS = (
 
 SUBJECTS = {
     "qmodels": {
-        "Verbs and answers": "solve simulate compare explore bounds what_if read load presets size Answer Space",
+        "Verbs and answers": """
+            solve simulate compare explore size bounds what_if read load presets Answer Space
+        """,
         "Kinds of systems": """
             PacketProcessor DataQueueing Noc DramSystem CacheSystem LlcProcessor NumaMachine
             MessageProgram WorkQueues QueueingNetwork System
