@@ -65,7 +65,8 @@ class Mixing:
         left = answers / before - 1
         near = np.abs(left).max(axis=1) <= NARROW
         run = len(near) if near.all() else int(np.argmin(near[::-1]))
-        first = len(near) - max(run, 2)
+        # No more changes than numbers, lest they say the same.
+        first = len(near) - min(max(run, 2), left.shape[1] + 1)
         changes, moves = np.diff(left[first:], axis=0), np.diff(answers[first:], axis=0)
         steps = np.linalg.lstsq(changes.T, left[-1], rcond=PLAIN)[0]
         following = answers[-1] - np.clip(steps, -FARTHEST, FARTHEST) @ moves
