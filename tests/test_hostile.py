@@ -79,7 +79,7 @@ def problems(name: str) -> list[str]:
 
 
 RULES = Path(__file__).parent / "reference" / "argument_rules.txt"
-"""Every public function with what it says its arguments must be."""
+"""Public functions and what their arguments must be; ``python tests/test_hostile.py`` writes it."""
 
 PROBES = (float("nan"), float("inf"), -1, 0, 0.5, 1.5, "?")
 
@@ -118,3 +118,7 @@ def test_the_fuzzer_finds_a_function_that_answers_badly() -> None:
 
     assert problem(divides, (), {"rate": 0}) == "ZeroDivisionError: division by zero"
     assert "not worded by us" in str(problem(divides, (), {"rate": "x"}))
+
+
+if __name__ == "__main__":
+    RULES.write_text("\n".join(rules(name) for name in sorted(public())) + "\n")

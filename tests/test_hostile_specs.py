@@ -159,9 +159,13 @@ def around(rule: str) -> tuple[list[Any], list[Any]]:
     return [low, high], [*outside, *none, *([low + 0.5] if whole else [])]
 
 
+def table() -> list[str]:
+    """Return the lines of the table; ``python tests/test_hostile_specs.py`` writes them."""
+    return [f"{module}.{kind}, {rule}: {' '.join(names)}" for (module, kind, rule), names in rules().items()]
+
+
 def test_the_rules_of_fields_are_those_of_the_table():
-    lines = [f"{module}.{kind}, {rule}: {' '.join(names)}" for (module, kind, rule), names in rules().items()]
-    assert lines == RULES.read_text().splitlines()
+    assert table() == RULES.read_text().splitlines()
 
 
 def test_a_rule_ends_where_it_says():
@@ -307,3 +311,7 @@ def test_a_value_is_kept_in_the_form_that_its_annotation_says():
     assert qm.solve(dataclasses.replace(qm.PacketProcessor(), dram=swept))["packet_latency"].shape == (2,)
     with pytest.raises(ValueError, match=r"^dram.clock_ghz must hold a number, got \[\]$"):
         dataclasses.replace(qm.PacketProcessor().dram, clock_ghz=[])
+
+
+if __name__ == "__main__":
+    RULES.write_text("\n".join(table()) + "\n")
