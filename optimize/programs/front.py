@@ -12,7 +12,7 @@ import numpy as np
 
 from optimize import checks
 from optimize.programs.components import OVER_BUDGET, ROUNDING, Groups, Program, budgets_of, pareto
-from optimize.programs.linear import ProgramOutcome, seconds_of
+from optimize.programs.linear import SUMS, ProgramOutcome, seconds_of
 from optimize.search.pareto import FloatArray, IntArray
 
 MOST, HASTE = 2_000_000, 2_000
@@ -113,7 +113,7 @@ def exact_front(
     program = Program(groups, [*goals, *budgets_of(subject_to)])
     cells, exact, states, message = np.zeros((0, len(groups)), dtype=np.int64), True, 0, program.message
     if not message:
-        cells, exact, states = _joined(program, start + seconds_of(time_limit))
+        cells, exact, states = joined(program, start + seconds_of(time_limit))
         message = OVER_BUDGET if exact else "no choice was found; that there is none is not proven"
     costs = program.totals(cells)
     within = np.flatnonzero((costs <= program.bounds).all(axis=1))
@@ -135,7 +135,7 @@ def exact_front(
         gap=0.0 if exact and len(cells) else None,
         states=states,
         seconds=time.perf_counter() - start,
-        solver="optimize, dynamic programming",
+        solver=SUMS,
         message="" if len(cells) else message,
     )
 
@@ -158,8 +158,13 @@ class _Part(NamedTuple):
         return self.take(order[:1] if few else np.union1d(order[::2], self.sums.argmin(axis=0)))
 
 
-def _joined(program: Program, deadline: float) -> tuple[IntArray, bool, int]:
-    """Return the cells of all that goes on to the end, whether that is all there is, and the most kept."""
+def joined(
+    program: Program, deadline: float = inf, most: int = MOST, *, thin: bool = True
+) -> tuple[IntArray, bool, int]:
+    """Return the cells of all that goes on to the end, whether that is all there is, and the most kept.
+
+    ``thin``: whether some go on where there are too many; else none.
+    """
     parts, exact, states = [], True, 0
     for k, cells in enumerate(program.cells):
         columns = np.full((len(cells), len(program.cells)), -1, dtype=np.int64)
@@ -171,8 +176,10 @@ def _joined(program: Program, deadline: float) -> tuple[IntArray, bool, int]:
         two = sorted((p for p in parts if field is None or field in p.fields), key=lambda p: len(p.sums))[:2]
         parts = [part for part in parts if not any(part is one for one in two)]
         one, other = two
-        while len(one.sums) * len(other.sums) > (MOST if time.perf_counter() < deadline else HASTE):
+        while len(one.sums) * len(other.sums) > (most if time.perf_counter() < deadline else HASTE):
             exact = False
+            if not thin:
+                return one.cells[:0], exact, states
             one, other = (one.thinner(), other) if len(one.sums) > len(other.sums) else (one, other.thinner())
         parts.append(_best(program, parts, one, other))
         states = max(states, len(parts[-1].sums))

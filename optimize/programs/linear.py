@@ -18,6 +18,9 @@ from typing import Any
 TOLERANCE = 1e-9
 """Feasibility and integrality tolerance asked of HiGHS, for models scaled to about 1."""
 
+SUMS = "optimize, dynamic programming"
+"""What solved it where no solver was asked."""
+
 RESOLUTION = 1e-6
 """Differences that programs tell apart, in the largest range of an objective within a component."""
 

@@ -11,7 +11,19 @@ import numpy as np
 
 from optimize import checks
 from optimize.programs.components import OVER_BUDGET, Groups, Program, budgets_of
-from optimize.programs.linear import RESOLUTION, Model, ProgramOutcome, gap_of, seconds_of, solver_name
+from optimize.programs.front import joined
+from optimize.programs.linear import (
+    RESOLUTION,
+    SUMS,
+    Model,
+    ProgramOutcome,
+    gap_of,
+    seconds_of,
+    solver_name,
+)
+
+FEW = 100_000
+"""Pairs of partial choices in a join up to which all are looked at, and no solver is asked."""
 
 TRIES = 50
 """Choices that exceed a budget by less than the solver's tolerance that are cut off one after another."""
@@ -31,8 +43,8 @@ class Choice(ProgramOutcome):
     objective, bound : float or None
         Sum of the objective over the chosen options, and the bound that no choice is better than.
     resolution : float
-        By how much a choice may be better that the solver does not tell apart: 0 of whole numbers, else 1e-6
-        of the objective's largest range within a group. [unit of the objective]
+        By how much a choice may be better that HiGHS does not tell apart: 0 of whole numbers, else 1e-6 of
+        the objective's largest range within a group. 0 if it was not asked. [unit of the objective]
     totals : dict of str to float
         Correctly rounded sums over the chosen options: the objective and every metric with a budget.
     """
@@ -89,7 +101,8 @@ def choose(
 
     the multiple-choice knapsack problem where nothing is shared. Options that another one with the same
     shared fields beats or equals are left out first. HiGHS proves the choice to its gap, see ``resolution``;
-    budgets hold without rounding, as a choice that exceeds one by less than its tolerance is cut off.
+    budgets hold without rounding, as a choice that exceeds one by less than its tolerance is cut off. Where
+    few partial choices are not beaten, all are looked at instead, see `optimize.exact_front`.
 
     Examples
     --------
@@ -116,9 +129,18 @@ def choose(
     deadline = start + seconds_of(time_limit)
     objective, sign = (minimize, 1.0) if minimize is not None else (str(maximize), -1.0)
     program = Program(groups, [(objective, sign, inf), *budgets_of(subject_to)])
-    status, cells, bound, message, resolution = "infeasible", None, -inf, program.message, 0.0
+    status, cells, bound, message, resolution, solver = "infeasible", None, -inf, program.message, 0.0, SUMS
     if not message:
-        status, cells, bound, message, resolution = _solved(program, deadline)
+        few, exact, _ = joined(program, most=FEW, thin=False)
+        if exact:
+            totals = program.totals(few)
+            within = np.flatnonzero((totals <= program.bounds).all(axis=1))
+            if within.size:
+                status, cells = "optimal", few[within[totals[within, 0].argmin()]].tolist()
+            message = "" if within.size else OVER_BUDGET
+        else:
+            status, cells, bound, message, resolution = _solved(program, deadline)
+            solver = solver_name()
     sums = None if cells is None else program.totals(cells)[0].tolist()
     value = None if sums is None else sums[0]
     if status == "optimal" and value is not None:
@@ -137,7 +159,7 @@ def choose(
         },
         resolution=resolution,
         seconds=time.perf_counter() - start,
-        solver=solver_name(),
+        solver=solver,
         message=message,
     )
 

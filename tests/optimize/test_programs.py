@@ -8,7 +8,7 @@ from math import fsum, inf
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from optimize import Component, Space, choose, exact_front, explore, nondominated, replace_fields, tabulate
@@ -75,8 +75,22 @@ def instances(draw):
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(instances())
-def test_choices_equal_enumeration_to_their_resolution(instance):
-    groups, sense, budgets = instance
+def test_choices_equal_enumeration(instance):
+    check_choice(*instance)
+
+
+@settings(
+    max_examples=60, deadline=None, derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)  # fmt: skip
+@given(instances())
+def test_choices_of_the_solver_equal_enumeration_to_their_resolution(instance):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("optimize.programs.milp.FEW", 1)
+        check_choice(*instance)
+
+
+def check_choice(groups, sense, budgets):
     choice = choose(groups, **{sense: "a"}, subject_to=budgets)
     sign = 1 if sense == "minimize" else -1
     costs = [sign * totals["a"] for _, totals in every_choice(groups) if within(totals, budgets)]
@@ -171,7 +185,8 @@ def test_a_time_limit_leaves_a_bound_and_a_gap():
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e12])
-def test_budgets_hold_to_the_last_bit_and_no_choice_in_them_is_lost(scale):
+def test_budgets_hold_to_the_last_bit_and_no_choice_in_them_is_lost(monkeypatch, scale):
+    monkeypatch.setattr("optimize.programs.milp.FEW", 1)
     # The second option of each group is a hair too expensive, far below the solver's tolerance.
     hair = scale * np.spacing(1.0)
     tables = {g: {"cost": [scale, scale + hair], "gain": [0.0, 1.0]} for g in "xyz"}
