@@ -45,8 +45,8 @@ COMMON = 12
 """Drawn systems with a sort of fullest resource, or variant, for it to be told from the others."""
 RIDGE = 4.0
 """Weight of the squared coefficients, so that features of few systems change little."""
-FRESH = 300
-"""Systems of another seed with which intervals are tested on these, not from half to half."""
+FRESH = 30
+"""Simulated systems of a kind, of another seed, on which its intervals are tested, not from half to half."""
 FOLDS = 5
 ROUNDED = 1e-9
 """By which values may lie outside those drawn."""
@@ -267,10 +267,10 @@ def seen(table: dict[str, Any], found: Iterable[Residual]) -> list[Seen]:
     return every
 
 
-def coverage(table: dict[str, Any], found: Iterable[Residual]) -> list[list[str]]:
+def coverage(every: Iterable[Seen]) -> list[list[str]]:
     """Return a row of coverage for each kind and metric, in all and by load, bursts, doubts and resource."""
     groups: dict[tuple[str, ...], list[Seen]] = defaultdict(list)
-    for one in seen(table, found):
+    for one in every:
         for stratum in dict.fromkeys(one.strata):
             groups[one.kind, one.metric, stratum].append(one)
     return [
@@ -289,22 +289,21 @@ def _bursts(dispersion: float) -> str:
     return f"dispersion to {end:g}" if end else f"dispersion above {BURSTS[-1]:g}"
 
 
-def tested_rows(
-    records: list[Record], tested: list[Record], table: dict[str, Any] | None = None
-) -> tuple[list[list[str]], list[Seen]]:
-    """Return the rows of `coverage` and what they are made of: on records of another seed, or on a half."""
-    if len(tested) >= FRESH:
-        table, found = table or calibrated(residuals(records)), residuals(tested)
-    else:
-        halves = [[one for one in residuals(records) if one.number // FOLDS % 2 == half] for half in (0, 1)]
-        table, found = calibrated(halves[0]), halves[1]
-    return coverage(table, found), seen(table, found)
+def scored(records: list[Record], tested: list[Record]) -> tuple[list[Seen], list[str]]:
+    """Score intervals on records of another seed, or from half to half; return the kinds of the former."""
+    counts = Counter(record["kind"] for record in tested if "simulation" in record)
+    fresh = sorted(kind for kind, count in counts.items() if count >= FRESH)
+    drawn = residuals(records)
+    rest = [one for one in drawn if one.kind not in fresh]
+    halves = [[one for one in rest if one.number // FOLDS % 2 == half] for half in (0, 1)]
+    anew = [one for one in residuals(tested) if one.kind in fresh]
+    return [*seen(calibrated(drawn), anew), *seen(calibrated(halves[0]), halves[1])], fresh
 
 
 def report(records: list[Record], tested: list[Record], others: list[Record]) -> tuple[dict[str, Any], str]:
     """Write the table of intervals and directions from all records; return it, and how well intervals hold.
 
-    ``tested``: records of another seed that the intervals are to cover, if they are `FRESH` or more, else
+    ``tested``: records of another seed that the intervals are to cover, of kinds with `FRESH` or more, else
     those from one half of the records the other half; ``others``: neighbours of records. The table of the
     README is brought up to date.
     """
@@ -315,7 +314,8 @@ def report(records: list[Record], tested: list[Record], others: list[Record]) ->
     with whole(FILE) as part:
         lines = (f"{json.dumps(kind)}: {json.dumps(one)}" for kind, one in sorted(table.items()))
         part.write_text("{" + ",\n".join(lines) + "}\n", encoding="utf-8")
-    rows, every = tested_rows(records, tested, table)
+    every = scored(records, tested)[0]
+    rows = coverage(every)
     first = dict(list(MAIN.items())[:5])
     main_rows = [row for row in rows if row[2] == "all" and first.get(row[0]) == row[1]]
     shown = markdown_table(HEADS, [[kind, f"`{metric}`", *cells] for kind, metric, _, *cells in main_rows])

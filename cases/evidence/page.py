@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cases.evidence.calibrate import FRESH, HEADS, MAIN, ROOT, Seen, simulator, tested_rows
+from cases.evidence.calibrate import HEADS, MAIN, ROOT, Seen, coverage, scored, simulator
 from cases.evidence.constants import loaded
 from cases.evidence.record import Record
 from cases.tables import markdown_table
@@ -35,8 +35,8 @@ This page is written by `python -m cases.evidence report`.
 
 ![Log ratio of simulated to modelled values over the load, for every kind](../_static/accuracy.svg)
 
-Each dot is a system {of}: the simulated value over the model's, by the load of its fullest resource; dots
-outside their 90 % interval are crosses.
+Each dot is a system that its interval was not made from: the simulated value over the model's, by the
+load of its fullest resource; dots outside their 90 % interval are crosses.
 
 ## Coverage
 
@@ -66,15 +66,12 @@ were left out, and by how many points the mean error grows where the constant is
 
 def write(records: list[Record], tested: list[Record], table: dict[str, Any]) -> None:
     """Write page and picture of a table of intervals: on records of another seed, or from half to half."""
-    rows, every = tested_rows(records, tested, table)
-    fresh = len(tested) >= FRESH
-    of = "of another seed than the intervals were made from" if fresh else "of the other half"
-    about = (
-        "On systems drawn with a seed that no interval was made from." if fresh else
-        "Made from one half of the systems, on the other half."
-    )  # fmt: skip
+    every, fresh = scored(records, tested)
+    rows = coverage(every)
+    about = "Made from one half of the systems, on the other half"
+    about += f"; of {', '.join(fresh)} on systems of a seed that no interval was made from." if fresh else "."
     held, count = simulator([*records, *tested])
-    text = INTRODUCTION.format(of=of, about=about, held=f"{held:,}", count=f"{count:,}")
+    text = INTRODUCTION.format(about=about, held=f"{held:,}", count=f"{count:,}")
     whole_rows = [[kind, f"`{metric}`", *cells] for kind, metric, stratum, *cells in rows if stratum == "all"]
     text += markdown_table(HEADS, whole_rows) + "\n\nThe main metric of each kind, by strata:\n\n"
     by = [

@@ -108,7 +108,11 @@ def _of_kind(answer: Any, spec: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
         case "dram":
             traffic = spec.traffic
             words = (f"{type(traffic).__name__}, {spec.page_policy}", spec.scheduler)
-            return words, {"write_fraction": traffic.write_fraction, "blocks": getattr(traffic, "blocks", 1)}
+            return words, {
+                "write_fraction": traffic.write_fraction,
+                "blocks": getattr(traffic, "blocks", 1),
+                "banks": spec.geometry.channel_banks,
+            }
         case "cache":
             lines = min(level.lines // level.slices for level in spec.levels)
             return (spec.inclusion if len(spec.levels) > 1 else "one level",), {"lines": lines}
