@@ -70,6 +70,8 @@ class Function:
             if name in named:
                 mine[name] = named.pop(name)
             elif name not in mine:
+                if not default:
+                    raise ValueError(f"{', '.join(self.arguments)} must all be given, {name} is not")
                 mine[name] = evaluate(default, {**self.names, **mine})
         return self.body({**self.names, **mine}, named)
 
@@ -104,13 +106,22 @@ def names_of(data: Mapping[str, Any], folder: Path, own: Mapping[str, Any]) -> d
         if arguments is None:
             names[name] = entry(value, names)
         else:
-            made = Function(names, arguments, lambda known, _, text=value: evaluate(text, known))
+            made = Function(names, arguments, _expression(value))
             names[name] = made if arguments else cache(made)
     for key, one in data.get("systems", {}).items():
         name, arguments = signature(key)
         made = Function(names, arguments or {}, _system(one, folder))
         names[name] = cache(made) if arguments is None else made
     return names
+
+
+def _expression(text: str) -> Callable[[Mapping[str, Any], Mapping[str, Any]], Any]:
+    def value(names: Mapping[str, Any], others: Mapping[str, Any]) -> Any:
+        if others:
+            raise ValueError(f"expression {text!r} has no argument {', '.join(others)}")
+        return evaluate(text, names)
+
+    return value
 
 
 def _system(one: Mapping[str, Any], folder: Path) -> Callable[[Mapping[str, Any], Mapping[str, Any]], Any]:
@@ -246,15 +257,17 @@ def _simulate_at_once(every: Iterable[_Asked], simulate: Simulate) -> None:
 
 
 def _cell(asked: _Asked, known: Mapping[Any, Cell], simulate: Simulate | None) -> Cell:
-    one, only, values = asked.one, asked.one.get("only", ""), dict[str, Any].fromkeys(ENDS)
+    one, only = asked.one, asked.one.get("only", "")
+    values: dict[str, Any] = dict.fromkeys(ENDS)
     template = one.get("place") or {"what": fill(one["what"], asked.known)}
-    given = {name: one[name] for name in ("points",) if name in one}
+    given: dict[str, Any] = {name: one[name] for name in ("points",) if name in one}
     given |= {name: evaluate(one.get(name), asked.known) for name in ("published", "published_high")}
     given["group"] = fill(one.get("group", ""), asked.known)
     if known and one.get("kept"):
         place = {name: entry(value, asked.known) for name, value in template.items()}
         before = known[frozenset(place.items())]
-        return Cell(place=place, **given, **{name: getattr(before, name) for name in ENDS})
+        values = {name: getattr(before, name) for name in ENDS}
+        return Cell(place=place, **given, **values)
     specs, names = list(asked.systems.values()), asked.names
     if only != "simulated":
         names = {**names, **asked.views(map(solved, specs))}

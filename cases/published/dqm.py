@@ -120,15 +120,14 @@ def greedy(techniques: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...
     Vms1Size is that of the first row of Table 3 while the other parameters are decided.
     """
     known = {Technique(**{name: row[name] for name in ORDER}): row for row in techniques}
-    choices = {"alloc_trial_count": TRIALS, "small_packet_segments": (0, *SMALL), "vms1_size": VMS1[:-1]}
+    space = Space(
+        Technique(), alloc_trial_count=TRIALS, small_packet_segments=(0, *SMALL), vms1_size=VMS1[:-1]
+    )
 
     def as_printed(one: Technique) -> dict[str, float]:
         return {name: round(known[one.normalised()][name], 3) for name in GREEDY}
 
-    found = explore(
-        Space(Technique(), **choices), as_printed, minimize=GREEDY, method="greedy", order=ORDER,
-        weights=[(0.5, 0.5)]
-    )  # fmt: skip
+    found = explore(space, as_printed, minimize=GREEDY, method="greedy", order=ORDER, weights=[(0.5, 0.5)])
     return tuple(
         {
             "scan": step.field or "start",

@@ -61,7 +61,7 @@ def run_forms(growing_spec: Callable[..., Any], image_body: Callable[..., Any]) 
     as to meet the figure of the first row; ``"blocks"``: as many blocks as image C, so that only figures of
     image C are used), the version, and the tasks: superblocks of the region.
     """
-    blocks = grow(image_body("C")).blocks.sum()
+    blocks = float(grow(image_body("C")).blocks.sum())
     for image, form, rule in itertools.product(("A", "B"), range(COUNT), SIZED):
 
         def body(radius: float, image: str = image, form: int = form) -> Any:
@@ -70,10 +70,13 @@ def run_forms(growing_spec: Callable[..., Any], image_body: Callable[..., Any]) 
         def first(radius: float, body: Any = body) -> float:
             return makespan(growing_spec("one waterfall", body(radius)), FORM_REPLICATIONS)
 
+        def volume(radius: float, body: Any = body) -> float:
+            return float(grow(body(radius)).blocks.sum())
+
         if rule == "row":
             radius = sized(first, published_time("one waterfall", image), 4)
         else:
-            radius = sized(lambda radius, body=body: grow(body(radius)).blocks.sum(), blocks, 8)
+            radius = sized(volume, blocks, 8)
         tasks = body(radius)
         place = {"image": image, "form": form, "sized": rule, "tasks": int(grow(tasks).blocks.size)}
         for version in VERSIONS:

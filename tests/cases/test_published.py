@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cases.published import CASES, dqm, ocmpi, srp, stnoc
-from cases.published.computing import fit
+from cases.published.computing import fit, names_of
 from cases.published.expression import evaluate, fill
 from cases.published.keep import GUIDE, guide_table
 from cases.published.numbers import (
@@ -139,6 +139,15 @@ def test_expressions_are_arithmetic_and_nothing_else():
     for text in ("().__class__", "x.y()", "lambda: 1", "1 +", "__import__('os')", "[x := 1]"):
         with pytest.raises(ValueError, match="^expression"):
             evaluate(text, {"x": 1})
+
+
+def test_functions_of_the_data_say_what_is_wrong():
+    names = names_of({"names": {"double(a, b=2)": "a * b"}}, Path(), {})
+    assert (names["double"](3), names["double"](3, b=5)) == (6, 15)
+    with pytest.raises(ValueError, match="a, b must all be given, a is not"):
+        names["double"](b=1)
+    with pytest.raises(ValueError, match=r"expression 'a \* b' has no argument c"):
+        names["double"](1, c=2)
 
 
 # What the papers print agrees with itself, and what follows from it.
