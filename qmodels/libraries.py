@@ -11,15 +11,21 @@ from typing import Any
 
 
 class _Library:
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, extra: str = "") -> None:
+        self._name, self._extra = name, extra
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(import_module(self._name), name)
+        try:
+            found = getattr(import_module(self._name), name)
+        except ModuleNotFoundError as error:
+            if not self._extra or error.name != self._name:
+                raise
+            needed = f"{self._name} is not installed: pip install 'qmodels-toolkit[{self._extra}]'"
+            raise ImportError(needed, name=self._name) from error
         setattr(self, name, found)
         return found
 
 
 sparse: Any = _Library("scipy.sparse")
 special: Any = _Library("scipy.special")
-sympy: Any = _Library("sympy")
+sympy: Any = _Library("sympy", "symbolic")

@@ -108,7 +108,7 @@ def how_simulated(decision: Decision) -> str:
 CODE = """
 import pickle, sys
 from validate import simulate
-simulate(pickle.load(sys.stdin.buffer), packets=1000, replications=2)
+simulate(pickle.load(sys.stdin.buffer), packets=1000, replications=2, saturation=False)
 """
 
 

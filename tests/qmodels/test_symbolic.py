@@ -1,5 +1,7 @@
 """Symbols and numbers come from the same functions: they agree, and the calculus is right."""
 
+import sys
+
 import mpmath
 import numpy as np
 import pytest
@@ -263,3 +265,11 @@ def test_errors(call, message):
 def test_unknown_attribute():
     with pytest.raises(AttributeError, match="SymbolicModel has no metric 'wait'"):
         symbolic("mm1").wait  # noqa: B018
+
+
+def test_without_sympy_the_extra_is_named(monkeypatch):
+    from qmodels import libraries
+
+    monkeypatch.setitem(sys.modules, "sympy", None)
+    with pytest.raises(ImportError, match=r"qmodels-toolkit\[symbolic\]"):
+        libraries._Library("sympy", "symbolic").symbols("x")
