@@ -51,7 +51,7 @@ FAMILIES = {
     laws.Replay: st.builds(laws.Replay, values=lists),
 }
 each = pytest.mark.parametrize("kind", LAWS, ids=lambda kind: kind.__name__)
-few = settings(derandomize=True, deadline=None, max_examples=6)
+few = settings(max_examples=6)
 
 
 @each

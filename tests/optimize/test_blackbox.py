@@ -37,7 +37,7 @@ def domains(draw):
     return fields, conditions, Domain(fields, conditions=conditions, constraints=constraints), barred
 
 
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=8)
 @given(domains(), st.integers(0, 5), st.booleans())
 def test_designs_are_admitted_new_and_the_same_for_the_same_seed(drawn, seed, model):
     fields, conditions, domain, barred = drawn

@@ -59,7 +59,7 @@ def distinct_designs(choices, conditions):
     return seen
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50)
 @given(conditional_spaces())
 def test_designs_that_differ_in_what_does_not_matter_are_one(drawn):
     choices, conditions = drawn
@@ -75,7 +75,7 @@ def test_designs_that_differ_in_what_does_not_matter_are_one(drawn):
         assert space.point(number) == space.point(expected[key])
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50)
 @given(conditional_spaces(), st.integers(0, 8), st.integers(0, 2))
 def test_constraints_and_conditions_together(drawn, limit, kind):
     choices, conditions = drawn

@@ -64,7 +64,7 @@ def run(truth, **options):
     return decide(SOLVED, truth, **{"stated": {"latency": 0.2}, "budget_seconds": None, **options})
 
 
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 1000), bound=st.sampled_from([0.0, 0.03, 0.15]))
 def test_a_settled_front_is_the_true_one_where_the_intervals_hold(seed, bound):
     truth = Truth(seed, bound)
@@ -78,7 +78,7 @@ def test_a_settled_front_is_the_true_one_where_the_intervals_hold(seed, bound):
         assert found.chosen in truth.seen
 
 
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 1000), points=st.integers(1, 12))
 def test_the_chosen_design_is_simulated_and_the_answer_follows_the_seed(seed, points):
     found = run(Truth(seed, 0.1), points=points, seed=seed)
@@ -168,7 +168,7 @@ def test_a_decision_goes_on_from_an_earlier_one():
 
 
 @given(stop=st.integers(0, 20))
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=10)
 def test_killed_and_resumed_is_the_same(stop):
     whole = Truth(3, 0.1)
     expected = run(whole, points=20)

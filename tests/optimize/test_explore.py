@@ -446,7 +446,7 @@ def test_space_and_model_are_checked():
         explore(grid(), "solve", minimize="latency")
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30)
 @given(
     values=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=20),
     limit=st.integers(0, 4),

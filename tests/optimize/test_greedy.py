@@ -141,7 +141,7 @@ def landscapes(draw):
     return grid, model
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50)
 @given(landscapes(), st.booleans(), st.sampled_from([None, (1, 4)]))
 def test_a_search_is_never_worse_off_than_exhaustive_search_in_evaluations(landscape, coordinate, limits):
     grid, model = landscape
@@ -172,7 +172,7 @@ def test_a_search_is_never_worse_off_than_exhaustive_search_in_evaluations(lands
             assert sum(step.kept for step in scan) <= 1 or field is None, sweep
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50)
 @given(landscapes())
 def test_coordinate_search_ends_where_no_single_change_helps(landscape):
     grid, model = landscape

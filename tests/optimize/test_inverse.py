@@ -38,7 +38,7 @@ def links(*flows):
     return model
 
 
-@settings(max_examples=3, deadline=None, derandomize=True, phases=(Phase.generate,))
+@settings(max_examples=3, phases=(Phase.generate,))
 @given(
     flows=st.lists(st.floats(0.5, 20), min_size=2, max_size=3),
     delay=st.floats(0.05, 5),
@@ -62,7 +62,7 @@ def test_capacities_are_those_of_the_square_root_rule(flows, delay, dual):
     assert [getattr(found.spec, name) for name in within] == list(found.value.values())
 
 
-@settings(max_examples=4, deadline=None, derandomize=True, phases=(Phase.generate,))
+@settings(max_examples=4, phases=(Phase.generate,))
 @given(a=st.floats(0.1, 10), b=st.floats(0.1, 10), mix=st.floats(-0.9, 0.9), vectorized=st.booleans())
 def test_at_an_optimum_inside_all_derivatives_are_0(a, b, mix, vectorized):
     def bowl(path):

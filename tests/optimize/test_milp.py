@@ -117,7 +117,7 @@ def proven(grid: Space, of: Any, **options: Any) -> Any:
     objectives=st.sampled_from([["latency"], ["cost"], ["latency", "cost"], ["latency", "cost", "loss"]]),
     seed=st.integers(0, 100),
 )
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 def test_the_points_are_those_of_all_designs(
     known: str, limits: Any, digits: Any, objectives: Any, seed: int
 ) -> None:
@@ -129,7 +129,7 @@ def test_the_points_are_those_of_all_designs(
         assert found.evaluations < (0.3 if known == "derived" else 0.6) * space().size
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=20)
 @given(st.data())
 def test_random_monotone_models_with_many_ties(data: Any) -> None:
     """Sums of random steps along the fields, so that metrics move as declared, and ties abound."""
@@ -189,7 +189,7 @@ def catalogue(seed: int, options: int, pairs: bool) -> tuple[Space, Any]:
     return Space(Chip(), dict.fromkeys(["step", "channels", "buffers", "link.width"], range(options))), added
 
 
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=8)
 @given(
     seed=st.integers(0, 10**6),
     pairs=st.booleans(),

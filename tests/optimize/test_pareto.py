@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from optimize import compare_fronts, epsilon_thin, hypervolume, knee_index, nondominated
 
-quick = settings(max_examples=50, deadline=None, derandomize=True)
+quick = settings(max_examples=50)
 
 
 @st.composite

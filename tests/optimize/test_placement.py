@@ -50,7 +50,7 @@ def instances(draw):
     return flows, distances, extra
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(instance=instances())
 def test_placements_against_all_permutations(instance):
     flows, distances, extra = instance

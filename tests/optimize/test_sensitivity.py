@@ -43,7 +43,7 @@ def only(entries):
     return entry
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50)
 @given(x=st.floats(0.05, 0.95), power=st.floats(-3, 3))
 def test_derivatives_equal_the_formula_and_errors_cover_the_difference(x, power):
     def f(chip):
@@ -153,7 +153,7 @@ class Grid:
             raise ValueError("at most 1.9 together")
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(
     points=st.lists(
         st.tuples(st.floats(0.0, 1.0), st.floats(0.5, 1.5), st.integers(1, 3)), min_size=1, max_size=12

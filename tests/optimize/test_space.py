@@ -65,7 +65,7 @@ def test_columns_agree_with_points():
     }
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(
     shape=st.lists(st.integers(1, 5), min_size=2, max_size=2),
     data=st.data(),

@@ -77,7 +77,7 @@ def assert_same(one: Any, many: Any, place: Any, size: tuple[int, ...]) -> None:
             assert other == value, name
 
 
-fast = settings(derandomize=True, deadline=None, phases=[Phase.generate])
+fast = settings(phases=[Phase.generate])
 """A failing sweep is small enough as it is; shrinking it would take minutes."""
 
 

@@ -29,7 +29,7 @@ def observed(pipeline=8.0, service=4.0, noise=0.0, seed=0, rates=RATES):
     return RunSet.from_columns(settings={"rate": rates}, metrics={"latency": values})
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(st.floats(1.0, 45.0), st.floats(1.2, 4.8))
 def test_recovers_known_parameters(pipeline, service):
     fit = calibrate(link, observed(pipeline, service), BOUNDS)
@@ -192,7 +192,7 @@ def test_parts_of_a_network():
     assert fit.parameters["disk.service.mean"].best == pytest.approx(2.5, rel=1e-6)
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15)
 @given(st.floats(1.5, 8.0), st.floats(1.5, 8.0), st.floats(0.0, 0.05))
 def test_refuses_a_product_whatever_its_factors(a, b, noise):
     rng = np.random.default_rng(7)

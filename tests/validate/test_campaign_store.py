@@ -328,7 +328,7 @@ def assert_identical(one, other):
         assert repr(one) == repr(other)
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50)
 @given(value=VALUES)
 def test_a_record_loses_nothing(value):
     # This is what a store does to a record.

@@ -338,7 +338,5 @@ class Operations(RuleBasedStateMachine):
         assert sorted(everything) == list(range(SEGMENTS))
 
 
-Operations.TestCase.settings = settings(
-    max_examples=50, stateful_step_count=40, deadline=None, derandomize=True
-)
+Operations.TestCase.settings = settings(max_examples=50, stateful_step_count=40)
 test_operations = Operations.TestCase

@@ -20,7 +20,7 @@ from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
 from qmodels.traffic import bimodal, heavy_tailed
 from validate import simulate
 
-checks = settings(derandomize=True, deadline=None, max_examples=25)
+checks = settings(max_examples=25)
 BLOCKS = 4096
 
 

@@ -12,7 +12,7 @@ from qmodels.allocator import free_list, list_chain
 from qmodels.allocator.list_memory import _endings
 from qmodels.systems.packets.free_list import allocation_accesses
 
-checks = settings(derandomize=True, deadline=None, max_examples=25)
+checks = settings(max_examples=25)
 MIX = {"segments": (1, 10, 24), "probability": (7 / 12, 4 / 12, 1 / 12)}
 SHORT = {"segments": (1, 2, 3, 18), "probability": (0.02, 0.18, 0.5, 0.3)}
 

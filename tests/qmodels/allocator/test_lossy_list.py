@@ -19,7 +19,7 @@ SEGMENT_CASE = published_case("dqm").names["varied"](
     "ports that take turns by the segment, Poisson arrivals of IMIX"
 )
 SIZES = {"segments": (1, 10, 24), "offered": (7 / 12, 4 / 12, 1 / 12)}
-checks = settings(derandomize=True, deadline=None, max_examples=25)
+checks = settings(max_examples=25)
 
 
 def tried_out(speed: float, overload: float, packets: int) -> tuple[np.ndarray, np.ndarray, float]:

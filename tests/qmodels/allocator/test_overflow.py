@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from qmodels.allocator.stored import StoredPackets, list_overflow, overflow_metrics, refused_fraction
 
-checks = settings(derandomize=True, deadline=None, max_examples=50)
+checks = settings(max_examples=50)
 
 
 @pytest.mark.parametrize("load", [0.9, 1.0, 1.1])

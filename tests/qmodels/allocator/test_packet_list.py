@@ -24,7 +24,7 @@ def packets(draw):
     return tuple(sizes), tuple((weights / weights.sum()).tolist())
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(law=packets(), load=st.floats(1.02, 1.6))
 def test_what_is_not_lost_is_what_is_read(law, load):
     """In steady overload 1 - 1 / load of the segments are lost, one list or several, whatever the sizes."""
@@ -38,7 +38,7 @@ def test_what_is_not_lost_is_what_is_read(law, load):
     assert np.all((0 <= refused) & (refused <= 1)) and np.all(np.diff(refused) < 1e-9)
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(banks=st.integers(2, 16), mean=st.floats(1.5, 8), trials=st.integers(1, 3))
 def test_heads_of_short_lists(banks, mean, trials):
     alike = 1 / banks if trials == 1 else 0.02

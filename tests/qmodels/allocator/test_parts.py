@@ -19,7 +19,7 @@ from qmodels.allocator.trials import accesses_law, bank_lists_busy, bitmap_busy,
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic, SelfSimilar
 from qmodels.traffic import OnOff, Recorded, Trace, fixed, imix
 
-checks = settings(derandomize=True, deadline=None, max_examples=50)
+checks = settings(max_examples=50)
 
 
 @pytest.mark.in_ci(1)

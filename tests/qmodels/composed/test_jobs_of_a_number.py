@@ -66,7 +66,7 @@ def test_closed_flows_share_a_station_that_they_fill():
     assert_allclose(swapped.latency, answer.latency, rtol=1e-3)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(
     load=st.sampled_from([0.2, 0.5, 0.8, 0.95, 1.1]),
     population=st.integers(1, 12),

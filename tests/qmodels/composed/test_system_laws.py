@@ -163,7 +163,7 @@ programs = st.recursive(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(program=programs, load=st.floats(0.05, 0.8), bursty=st.booleans(), window=st.sampled_from([None, 4]))
 @example(program=(Each((Each((Visit("a"), Visit("a")), 2),), 2),), load=0.25, bursty=True, window=None)
 def test_random_programs(program, load, bursty, window):

@@ -44,7 +44,7 @@ def solved(program, rate, *, arrivals, window=None, **pools):
     return solve_system(System(parts=used, flows=flow))
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(
     program=programs,
     load=st.floats(0.05, 0.7),
@@ -64,7 +64,7 @@ in_order = programs.filter(lambda program: "'c'" not in repr(program))
 """Those without a shared server: in front of one a window lets jobs wait in order, and M/D/1 is faster."""
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(program=in_order, load=st.floats(0.05, 0.9), arrivals=st.sampled_from([Poisson(), BURSTS]))
 def test_latency_does_not_grow_as_a_window_widens(program, load, arrivals):
     narrow = solved(program, 1e-4, arrivals=arrivals, window=2)

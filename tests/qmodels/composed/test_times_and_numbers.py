@@ -42,7 +42,7 @@ from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.program_form import ProgramForm, Site
 from qmodels.systems.composed.steps import Acquire, Visit
 
-checks = settings(max_examples=20, deadline=None, derandomize=True)
+checks = settings(max_examples=20)
 shares = st.lists(st.floats(0.01, 1.0), min_size=2, max_size=6).map(lambda some: np.array(some) / sum(some))
 ENDLESS = Moments(inf, inf)
 

@@ -14,7 +14,7 @@ from qmodels.numerics.nodes import smooth_nodes
 from qmodels.traffic import Zipf
 from tests.qmodels.llc.exact_lru import exact_lru_hit_ratios
 
-checks = settings(derandomize=True, deadline=None, max_examples=40)
+checks = settings(max_examples=40)
 rules = st.sampled_from([("lru", 1.0), ("fifo", 1.0), ("random", 0.5), ("lru", 0.1)])
 
 
@@ -108,7 +108,7 @@ def by_stack_orders(p: np.ndarray, capacity: int) -> np.ndarray:
     return hits
 
 
-@settings(derandomize=True, deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.lists(st.floats(0.01, 1.0), min_size=2, max_size=6), st.data())
 def test_against_all_orders_of_the_stack(weights, data):
     p = np.array(weights) / np.sum(weights)
@@ -141,7 +141,7 @@ def test_equal_and_unwanted_lines_stay_as_they_are():
     assert sorted(zip(node.tolist(), number.tolist(), strict=True)) == [(0.0, 2.0), (0.25, 2.0), (0.5, 1.0)]
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.floats(0.01, 20.0), st.floats(0.0, 200.0), st.floats(0.0, 20.0))
 def test_a_survival_function_and_its_integral(load, time, step):
     survival, integral = miss_gap(rate=load, dead_time=1.0, time=np.array([time, time + step]))

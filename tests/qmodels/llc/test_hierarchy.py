@@ -11,7 +11,7 @@ from qmodels.llc import copy_levels, exclusive_levels, hit_ratios, inclusive_lev
 from qmodels.llc.kept import lru_held
 from qmodels.traffic import Zipf
 
-checks = settings(derandomize=True, deadline=None, max_examples=25)
+checks = settings(max_examples=25)
 laws = st.builds(
     lambda n, a: Zipf(entries=n, exponent=a).probabilities(), st.integers(60, 400), st.floats(0.2, 1.3)
 )

@@ -15,7 +15,7 @@ from qmodels.llc.processor_hits import hit_ratios
 from qmodels.traffic import Zipf
 
 BASE = LlcProcessor()
-FEW = settings(max_examples=12, deadline=None, derandomize=True)
+FEW = settings(max_examples=12)
 
 
 def law(entries=20_000, exponent=0.83):

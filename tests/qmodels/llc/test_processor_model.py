@@ -25,7 +25,7 @@ from qmodels.systems.spec.hashing import stable_hash
 from qmodels.systems.spec.text.toml import from_toml, to_toml
 from qmodels.traffic import Zipf
 
-FEW = settings(max_examples=25, deadline=None, derandomize=True)
+FEW = settings(max_examples=25)
 NONE = HitRatios(l1=0.0, l2=0.0, llc=0.0, slice_shares=np.ones((1, 1)))
 FAST = 1e7
 """A rate at which a stage takes no time."""

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from qmodels.llc.victim import occupied_lines, victim_level
 
-checks = settings(derandomize=True, deadline=None, max_examples=40)
+checks = settings(max_examples=40)
 rates = st.floats(1e-4, 20.0)
 
 

@@ -17,7 +17,7 @@ from qmodels.markov import (
     map_superposition,
 )
 
-laws = settings(derandomize=True, deadline=None, max_examples=30)
+laws = settings(max_examples=30)
 seeds = st.integers(0, 10**6)
 
 

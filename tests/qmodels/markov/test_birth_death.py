@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 from qmodels.markov import CTMC, birth_death, birth_death_infinite
 
-laws = settings(derandomize=True, deadline=None, max_examples=40)
+laws = settings(max_examples=40)
 seeds = st.integers(0, 10**6)
 
 

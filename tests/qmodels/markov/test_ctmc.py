@@ -14,7 +14,7 @@ from scipy.linalg import expm
 from qmodels.markov import CTMC
 from qmodels.markov.chains import uniformization
 
-laws = settings(derandomize=True, deadline=None, max_examples=30)
+laws = settings(max_examples=30)
 seeds = st.integers(0, 10**6)
 
 

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from qmodels.markov import CTMC, DTMC
 from qmodels.markov.chains import dtmc as dtmc_module
 
-laws = settings(derandomize=True, deadline=None, max_examples=30)
+laws = settings(max_examples=30)
 seeds = st.integers(0, 10**6)
 
 

@@ -27,7 +27,7 @@ from qmodels.markov.processes import map_queues as map_queues_module
 from qmodels.markov.processes.arrival_process import Arrivals
 from qmodels.queues import gmc, mg1
 
-laws = settings(derandomize=True, deadline=None, max_examples=20)
+laws = settings(max_examples=20)
 seeds = st.integers(0, 10**6)
 UNIT = Exponential(mean=1.0)
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from qmodels.markov import CTMC, fluid_fixed_point, fluid_trajectory, power_of_choices, work_stealing
 from qmodels.markov.chains import mean_field
 
-laws = settings(derandomize=True, deadline=None, max_examples=15)
+laws = settings(max_examples=15)
 
 
 @laws

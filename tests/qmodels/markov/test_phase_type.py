@@ -32,7 +32,7 @@ from qmodels.markov import (
 )
 from qmodels.queues import mg1_fcfs
 
-laws = settings(derandomize=True, deadline=None, max_examples=25)
+laws = settings(max_examples=25)
 seeds = st.integers(0, 10**6)
 PHASE = formulas(phase_type(Exponential(mean=1.0)))
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from qmodels.markov import CTMC, qbd
 from qmodels.markov.processes.qbd import first_passage
 
-laws = settings(derandomize=True, deadline=None, max_examples=25)
+laws = settings(max_examples=25)
 seeds = st.integers(0, 10**6)
 
 

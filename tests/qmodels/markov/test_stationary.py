@@ -20,7 +20,7 @@ from qmodels.markov.chains.stationary import (
     solve_irreducible,
 )
 
-laws = settings(derandomize=True, deadline=None, max_examples=30)
+laws = settings(max_examples=30)
 
 
 def random_rates(seed, n, low=-9.0, high=9.0, density=0.5):

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from qmodels.memory.dram.bank_waits import in_order_banks, ready_first_banks
 from qmodels.queues import mg1
 
-few = settings(max_examples=40, deadline=None, derandomize=True)
+few = settings(max_examples=40)
 loads = st.floats(0.01, 0.98)
 
 

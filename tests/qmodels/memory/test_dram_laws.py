@@ -30,7 +30,7 @@ from qmodels.systems.memory.dram_map import DramGeometry, Interleaved
 from qmodels.systems.memory.dram_timing import abstract
 from qmodels.systems.memory.dram_traffic import Packets
 
-few = settings(max_examples=20, deadline=None, derandomize=True)
+few = settings(max_examples=20)
 DDR4 = dram("DDR4-3200")
 QUIET = dram("DDR4-3200", t_refi=0, t_rfc=0)
 BANKS = replace(

@@ -157,7 +157,7 @@ def compiled():
             solve_dram(quiet(scheduler=scheduler, traffic=traffic))
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=12)
 @given(spec=any_system(), load=st.sampled_from([0.0, 0.3, 0.9, 1 - 1e-9]))
 def test_time_and_memory_are_bounded(compiled, spec, load):
     """Whatever the system and the load; a wait that filled its resource asked for 512 GiB."""

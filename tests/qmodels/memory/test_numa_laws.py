@@ -18,7 +18,7 @@ from qmodels.memory.numa.network import _block, _stays_in_step, _wait, structure
 from qmodels.memory.numa.solve import _lateness, solve_numa
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine
 
-few = settings(derandomize=True, deadline=None, max_examples=25)
+few = settings(max_examples=25)
 FETCH, WRITE = 100 + 192 * 45, 100 + 64 * 45
 
 

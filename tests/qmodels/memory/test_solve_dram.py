@@ -23,7 +23,7 @@ from qmodels.systems.memory.dram_timing import abstract
 from qmodels.systems.memory.dram_traffic import AddressTrace, Packets
 from validate import simulate
 
-few = settings(max_examples=30, deadline=None, derandomize=True)
+few = settings(max_examples=30)
 
 
 @st.composite

@@ -16,7 +16,7 @@ from qmodels.memory.numa.solve import placement_speedup, solve_numa
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
 from qmodels.systems.spec.metrics import METRICS
 
-few = settings(derandomize=True, deadline=None, max_examples=12)
+few = settings(max_examples=12)
 
 
 def alone(**work):

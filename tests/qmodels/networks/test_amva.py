@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from qmodels.networks import bard_schweitzer, convolution, linearizer, mixed, mva
 from qmodels.networks.closed import amva
 
-LAWS = settings(max_examples=40, deadline=None, derandomize=True)
+LAWS = settings(max_examples=40)
 
 
 def random_networks(seed, count, draw):

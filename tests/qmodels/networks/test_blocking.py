@@ -150,7 +150,7 @@ def test_two_saturated_stations_are_exact():
         assert_allclose(before.mean_number_in_system[1], wanted.mean_number_in_system, rtol=1e-9)
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15)
 @given(
     load=st.floats(0.2, 2.0),
     mu=st.lists(st.floats(0.5, 2.0), min_size=2, max_size=3),

@@ -16,7 +16,7 @@ from qmodels.networks import (
 )
 
 ALL = (asymptotic_bounds, balanced_job_bounds, proportional_bounds, geometric_bounds)
-LAWS = settings(max_examples=50, deadline=None, derandomize=True)
+LAWS = settings(max_examples=50)
 
 
 @LAWS

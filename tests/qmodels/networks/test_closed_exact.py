@@ -22,7 +22,7 @@ from qmodels.networks.closed.means import representable
 from qmodels.networks.closed.mva import _one_class
 
 times = st.floats(0.05, 5.0)
-LAWS = settings(max_examples=40, deadline=None, derandomize=True)
+LAWS = settings(max_examples=40)
 
 
 @st.composite

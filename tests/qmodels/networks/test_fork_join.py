@@ -14,7 +14,7 @@ from qmodels.networks import fork_join, fork_join_unequal, split_merge
 from qmodels.networks.open.fork_join import _mean_largest
 from qmodels.queues import mm1
 
-LAWS = settings(max_examples=40, deadline=None, derandomize=True)
+LAWS = settings(max_examples=40)
 
 
 def by_chain(load, rates, room):

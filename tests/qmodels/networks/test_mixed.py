@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from qmodels.networks import bcmp, mixed, mva
 
-LAWS = settings(max_examples=40, deadline=None, derandomize=True)
+LAWS = settings(max_examples=40)
 
 
 @pytest.mark.parametrize("servers", [[1, 1], [1, 3], [2, 3], [6, np.inf]])

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from qmodels.networks import bcmp, jackson, mva, qna
 from qmodels.queues import gg1_klb, mg1
 
-LAWS = settings(max_examples=40, deadline=None, derandomize=True)
+LAWS = settings(max_examples=40)
 LOOP = np.array([[0.0, 0.7, 0.3], [0.2, 0.0, 0.5], [0.1, 0.0, 0.0]])
 
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from qmodels.networks import routing_matrix, traffic_equations, visit_ratios
 
-LAWS = settings(max_examples=40, deadline=None, derandomize=True)
+LAWS = settings(max_examples=40)
 
 
 @st.composite

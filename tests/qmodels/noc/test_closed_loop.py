@@ -16,7 +16,7 @@ from qmodels.noc.closed_loop import closed_loop
 from qmodels.systems.spec.metrics import METRICS
 from validate import simulate
 
-quick = settings(max_examples=15, deadline=None, derandomize=True)
+quick = settings(max_examples=15)
 
 
 def loop(engines=4, channels=(12, 13), **options):

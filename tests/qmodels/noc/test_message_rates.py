@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 
 from qmodels.noc.message_rates import Transfer, even_parts, transfer_rates
 
-quick = settings(max_examples=40, deadline=None, derandomize=True)
+quick = settings(max_examples=40)
 
 
 def row_path(source: int, target: int) -> tuple[int, ...]:

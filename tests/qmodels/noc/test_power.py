@@ -13,7 +13,7 @@ from qmodels import Noc, ring
 from qmodels.noc import Router, permutation, transactions
 from qmodels.noc.power import PowerParameters, calibrate_power, router_power
 
-quick = settings(max_examples=25, deadline=None, derandomize=True)
+quick = settings(max_examples=25)
 positive = st.floats(0.01, 10)
 TECHNOLOGY = PowerParameters(width_mw=0.05, buffer_mw=0.002, hop_pj=0.25)
 LOOP = Noc(topology=ring(4), traffic=transactions(initiators=[0], channels=[2], read_fraction=0.25))

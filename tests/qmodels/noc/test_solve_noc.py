@@ -40,7 +40,7 @@ specs = st.builds(
     vcs=st.integers(2, 4),
     buffer=st.integers(4, 10),
 )
-few = settings(max_examples=25, deadline=None, derandomize=True)
+few = settings(max_examples=25)
 
 
 @few

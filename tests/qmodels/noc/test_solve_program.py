@@ -15,7 +15,7 @@ from qmodels.noc.solve_program import solve_program
 from qmodels.systems.programs.collectives import barrier, gather, ping_pong, scatter
 from qmodels.systems.programs.messaging import MessageCosts
 
-quick = settings(max_examples=25, deadline=None, derandomize=True)
+quick = settings(max_examples=25)
 MESH = mesh(4, 4)
 COSTS = MessageCosts(send_cycles=100, receive_cycles=40, send_word_cycles=6, receive_word_cycles=3)
 # Three flits a packet, routers of three cycles.

@@ -100,7 +100,7 @@ def test_no_design_of_a_box_is_beyond_its_bounds(seed: int) -> None:
 
 
 @given(seed=st.integers(100, 2**31))
-@settings(max_examples=2, deadline=None)
+@settings(max_examples=2)
 def test_nor_of_any_other_box(seed: int) -> None:
     check_boxes(seed)
 

@@ -23,7 +23,7 @@ from qmodels.queues.general.mmpp_g1 import mmpp_g1_decay, mmpp_g1_waits
 BIMODAL = traffic.bimodal(small=64, large=1518, small_fraction=0.5)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(
     sizes=st.lists(st.integers(1, 60), min_size=1, max_size=4, unique=True),
     channels=st.integers(1, 6),

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from qmodels.packet_processor.trials.row_visits import row_visits
 from qmodels.systems.memory.address_map import AddressMap
 
-checks = settings(derandomize=True, deadline=None, max_examples=40)
+checks = settings(max_examples=40)
 
 
 def model(n: int, step: int, channels: int, rows: int, run: float) -> dict[str, float]:

@@ -16,7 +16,7 @@ import qmodels as qm
 from qmodels import traffic
 from qmodels.packet_processor import latency
 
-checks = settings(derandomize=True, deadline=None, max_examples=25)
+checks = settings(max_examples=25)
 STEPS, CHANNELS, WIDTHS, SLICES = [1, 2, 4, 8, 16, 32], [1, 2, 3, 4, 6, 8], [8, 16, 32], [0, 1, 2, 4, 8]
 designs = st.fixed_dictionaries(
     {

@@ -18,7 +18,7 @@ from qmodels.queues import (
     smallest_whole,
 )
 
-quick = settings(max_examples=40, deadline=None, derandomize=True)
+quick = settings(max_examples=40)
 
 
 @quick

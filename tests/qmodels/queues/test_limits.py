@@ -60,7 +60,7 @@ from qmodels.queues import (
 )
 from qmodels.queues.general._embedded import arrival_tails
 
-quick = settings(max_examples=40, deadline=None, derandomize=True)
+quick = settings(max_examples=40)
 intensities = st.floats(1e-3, 0.999)
 rates = st.floats(1e-4, 1e4)
 scvs = st.floats(0, 10)

@@ -80,7 +80,7 @@ def test_small_jobs_get_through_an_overloaded_server():
 times = st.floats(0.0, 100.0)
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(times, times), min_size=1, max_size=60))
 def test_equals_the_recursion_step_by_step(pairs: list[tuple[float, float]]) -> None:
     services = [service for service, _ in pairs] + [1.0]
@@ -103,7 +103,7 @@ def test_nonsense(gaps: list[float], services: list[float], message: str) -> Non
         lindley_waiting_times(interarrival_time=gaps, service_time=services)
 
 
-checks = settings(derandomize=True, deadline=None, max_examples=60)
+checks = settings(max_examples=60)
 
 
 def area_by_integration(count: int, service: float, spacing: float, first_extra: float) -> float:

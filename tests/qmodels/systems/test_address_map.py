@@ -18,7 +18,7 @@ maps = st.builds(
     bank_step=st.sampled_from([1, 2, 5, 8, 32]),
     row_blocks=st.sampled_from([1, 4, 32]),
 )
-quick = settings(max_examples=50, deadline=None, derandomize=True)
+quick = settings(max_examples=50)
 
 
 def period(address_map):

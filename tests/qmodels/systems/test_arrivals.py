@@ -11,7 +11,7 @@ from scipy import stats
 
 from qmodels.traffic import OnOff, Poisson, Recorded, SizeLaw, Trace
 
-quick = settings(max_examples=50, deadline=None, derandomize=True)
+quick = settings(max_examples=50)
 
 
 def gap_moment(on_packets: float, peak: float, order: int) -> float:

@@ -14,7 +14,7 @@ from qmodels.systems.cache.lines import line_count, line_of, line_popularity, sh
 from qmodels.systems.traffic.popularity import GeometricPopularity
 from qmodels.traffic import MeasuredPopularity, Zipf
 
-checks = settings(derandomize=True, deadline=None, max_examples=40)
+checks = settings(max_examples=40)
 
 
 @checks

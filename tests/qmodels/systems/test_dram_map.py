@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from qmodels.systems.memory.dram_map import LEVELS, BitFields, DramGeometry, Interleaved, Place, bit_fields
 
-few = settings(max_examples=50, deadline=None, derandomize=True)
+few = settings(max_examples=50)
 sizes = st.integers(1, 5)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from qmodels.memory import InterleavedRegion, MemoryMap
 
-quick = settings(max_examples=50, deadline=None, derandomize=True)
+quick = settings(max_examples=50)
 
 
 @st.composite

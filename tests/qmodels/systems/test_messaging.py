@@ -18,7 +18,7 @@ from qmodels.systems.programs.messaging import MessageCosts
 from qmodels.systems.spec.hashing import stable_hash
 from qmodels.systems.spec.text.toml import from_toml, to_toml
 
-quick = settings(max_examples=40, deadline=None, derandomize=True)
+quick = settings(max_examples=40)
 MESH = mesh(4, 4)
 shapes = st.sampled_from(collectives.SHAPES)
 counts = st.integers(1, 16)

@@ -29,7 +29,7 @@ from qmodels.noc import (
 )
 from qmodels.systems.noc.routes import EJECTION, INJECTION, LINK
 
-quick = settings(max_examples=25, deadline=None, derandomize=True)
+quick = settings(max_examples=25)
 topologies = st.one_of(
     st.integers(3, 9).map(ring),
     st.integers(2, 6).map(lambda half: spidergon(2 * half)),

@@ -32,7 +32,7 @@ from qmodels.systems.noc.memory import Transactions
 from qmodels.systems.noc.patterns import Pattern, Permutation
 from qmodels.systems.spec.text.toml import from_toml, to_toml
 
-quick = settings(max_examples=30, deadline=None, derandomize=True)
+quick = settings(max_examples=30)
 
 
 @quick

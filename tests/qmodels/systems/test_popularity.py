@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from qmodels.traffic import Zipf
 
-quick = settings(max_examples=40, deadline=None, derandomize=True)
+quick = settings(max_examples=40)
 
 
 @quick

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from qmodels.noc import Router, Topology
 from qmodels.packets import ProcessorNoc
 
-quick = settings(max_examples=40, deadline=None, derandomize=True)
+quick = settings(max_examples=40)
 
 
 @quick

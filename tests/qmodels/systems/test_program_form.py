@@ -74,7 +74,7 @@ def requests(steps, times=1.0):
     return total
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(program=programs)
 def test_a_lowered_program_does_what_its_steps_say(program):
     spec = system(*program)

@@ -31,7 +31,7 @@ def reachable(image, seed, side):
     return found, pairs
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(
     data=st.lists(st.booleans(), min_size=6 * 4 * 4, max_size=6 * 4 * 4).filter(any),
 )

@@ -14,7 +14,7 @@ from qmodels import crossbar, mesh, ring, spidergon, torus
 from qmodels.noc import SourceRoute, concentrated_mesh, from_graph
 from qmodels.systems.noc.routing import find_routes
 
-quick = settings(max_examples=30, deadline=None, derandomize=True)
+quick = settings(max_examples=30)
 graphs = st.builds(
     lambda n, seed: from_graph(nx.compose(nx.gnp_random_graph(n, 0.3, seed=seed), nx.path_graph(n))),
     st.integers(2, 9),

@@ -14,7 +14,7 @@ from scipy import stats
 from qmodels.systems.traffic.sizes import LAWS, segment_count
 from qmodels.traffic import SizeLaw, bimodal, fixed, heavy_tailed, imix
 
-quick = settings(max_examples=40, deadline=None, derandomize=True)
+quick = settings(max_examples=40)
 packets = st.lists(st.integers(1, 65535), min_size=1, max_size=60)
 
 

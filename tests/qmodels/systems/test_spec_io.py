@@ -26,7 +26,7 @@ from qmodels.systems.spec.text.toml import from_toml, read_value, to_toml
 from qmodels.systems.stations.routing import Cyclic, StateDependent
 from qmodels.traffic import OnOff, Poisson, Recorded, SizeLaw, Trace, bimodal, fixed, heavy_tailed, imix
 
-quick = settings(max_examples=40, deadline=None, derandomize=True)
+quick = settings(max_examples=40)
 
 
 @dataclass(frozen=True, kw_only=True)

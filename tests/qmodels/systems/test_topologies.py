@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from qmodels import crossbar, mesh, ring, spidergon, torus
 from qmodels.noc import Topology, concentrated_mesh, from_graph, shared_bus
 
-quick = settings(max_examples=40, deadline=None, derandomize=True)
+quick = settings(max_examples=40)
 shapes = st.lists(st.integers(1, 5), min_size=1, max_size=3).filter(lambda s: np.prod(s) > 1).map(tuple)
 
 

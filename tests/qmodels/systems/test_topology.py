@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from qmodels.noc import Topology, from_graph
 
-quick = settings(max_examples=40, deadline=None, derandomize=True)
+quick = settings(max_examples=40)
 
 
 def joined_graph(nodes, seed):

@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from qmodels import read_trace
 from qmodels.traffic import Trace
 
-quick = settings(max_examples=40, deadline=None, derandomize=True)
+quick = settings(max_examples=40)
 TRACES = Path(os.environ.get("QMODELS_TRACES", Path(__file__).parents[4] / "shared" / "traces"))
 
 SECOND = 1_700_000_000  # a time of day, too large for nanoseconds in a float

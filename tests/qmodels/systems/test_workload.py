@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from qmodels import Workload
 from qmodels.traffic import OnOff, Poisson, Recorded, SizeLaw, Trace, bimodal, fixed, imix
 
-quick = settings(max_examples=30, deadline=None, derandomize=True)
+quick = settings(max_examples=30)
 
 
 def trace(seed: int = 1, count: int = 500) -> Trace:

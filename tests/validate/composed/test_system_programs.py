@@ -165,7 +165,7 @@ EVERY = (Visit("one"), Visit("shared"), Visit("small"), Acquire("t"), Release("t
 SIZES = bimodal(small=64, large=192, small_fraction=0.5)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     first=PROGRAMS,
     second=PROGRAMS,

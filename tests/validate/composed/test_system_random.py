@@ -79,7 +79,7 @@ EVERY = (
 )  # fmt: skip
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     inner=PROGRAMS, rate=st.floats(1e-4, 1e-2), window=st.none() | st.integers(1, 3),
     population=st.integers(1, 4),

@@ -17,7 +17,7 @@ from qmodels.systems.programs.messaging import MessageCosts
 from validate import simulate
 from validate.messaging.experiment import ProgramExperiment, ProgramJob, run_replication
 
-quick = settings(max_examples=20, deadline=None, derandomize=True)
+quick = settings(max_examples=20)
 MESH = mesh(4, 4)
 COSTS = MessageCosts(send_cycles=100, receive_cycles=40, send_word_cycles=6, receive_word_cycles=3)
 PRIORITY = Router(arbitration="priority", virtual_channels=1)

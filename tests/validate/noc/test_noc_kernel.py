@@ -31,7 +31,7 @@ from validate.noc.state import (
     new_world,
 )
 
-EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=40)
 
 TOPOLOGIES = (ring(5), spidergon(8), mesh(2, 3), torus(3, 3), crossbar(4))
 

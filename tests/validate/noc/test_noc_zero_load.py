@@ -19,7 +19,7 @@ from validate.noc.replication import build_world
 from validate.noc.sources import send
 from validate.noc.state import DELIVERED
 
-EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=60)
 
 
 def chain(widths, delays, **options):

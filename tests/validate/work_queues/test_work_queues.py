@@ -23,7 +23,7 @@ def once(spec, seed=0):
     return run_replication(Job(spec=spec, seed=seed, replication=0))
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50)
 @given(
     organisation=st.sampled_from(["central", "distributed", "hierarchical"]),
     placement=st.sampled_from(["home", "next", "own"]),
