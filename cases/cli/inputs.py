@@ -98,8 +98,8 @@ def _spec(source: Path | str, settings: list[str], recorded: Mapping[str, Any] |
     spec = spec_from_toml(source, {**(recorded or {}), **technology(plain, values)})
     if not isinstance(spec, PacketProcessor):
         return spec
-    brought = ("workload.sizes",) if isinstance(spec.workload.arrivals, Recorded) else ()
-    brought += ("workload.arrivals",) if recorded else ()
+    brought = ["workload.sizes"] if isinstance(spec.workload.arrivals, Recorded) else []
+    brought += ["workload.arrivals"] if recorded else []
     for name in values:
         if find_field(spec, name) in brought:
             leave = "leave out --trace" if recorded else "set workload.arrivals too, such as poisson"

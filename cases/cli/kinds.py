@@ -173,8 +173,8 @@ def _overview(kind: str, rows: Sequence[FieldRow]) -> Iterator[str]:
     if any(row.name.endswith("timing") for row in rows):
         cells.append(("presets", ", ".join(PRESETS)))
     first = 2 + max(len(part) for part, _ in cells)
-    for part, said in cells:
-        lines = wrap(said, WIDTH - first, break_on_hyphens=False)
+    for part, text in cells:
+        lines = wrap(text, WIDTH - first, break_on_hyphens=False)
         yield from (f"{'' if k else part:{first}}{line}" for k, line in enumerate(lines))
     yield f"Details of a part, a kind of part or a field: qmodels describe {kind} NAME; of all: --json"
 

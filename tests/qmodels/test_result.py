@@ -124,7 +124,7 @@ def test_unknown_distributions_are_named(call, what):
 def test_the_picture_of_a_sweep_has_a_line_for_each_of_the_others():
     q = mmc(arrival_rate=np.linspace(0.1, 1.9, 7), service_rate=1, servers=[[2], [3]])
     axes = q.plot().axes[0]
-    assert axes.get_xlabel() == "arrival_rate" and axes.get_ylabel() == "mean_response_time [time]"
+    assert axes.get_xlabel() == "arrival_rate" and axes.get_ylabel() == "mean response time [time]"
     assert [line.get_ydata().tolist() for line in axes.lines] == q.mean_response_time.tolist()
 
 

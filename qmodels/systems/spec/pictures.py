@@ -50,8 +50,8 @@ def sweep_figure(result: Any) -> Any:
         label = ", ".join(f"{value:g}" for value in key[: len(others)])
         (line,) = axes.plot(x[mine], y[mine], marker=".", label=label)
         if band is not None:
-            axes.fill_between(x[mine], *(np.where(np.isfinite(end), end, y)[mine] for end in band),
-                              color=line.get_color(), alpha=0.2, lw=0)  # fmt: skip
+            low, high = (np.where(np.isfinite(end), end, y)[mine] for end in band)
+            axes.fill_between(x[mine], low, high, color=line.get_color(), alpha=0.2, lw=0)
     if band is not None:
         axes.set_title("band: 90 % of simulations", loc="right", fontsize="small")
     axes.set(xlabel=field, ylabel=what)

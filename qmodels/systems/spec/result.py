@@ -290,8 +290,8 @@ def table_html(title: str, cells: Iterable[Sequence[str]], remarks: Iterable[str
     from html import escape
 
     def cell(text: str) -> str:
-        side = "right" if re.match(r"[-+\d]|inf", text) else "left"
-        return f"<td style='text-align:{side}'>{escape(text)}</td>"
+        side = " style='text-align:right'" if re.match(r"[-+\d]|inf", text) else ""
+        return f"<td{side}>{escape(text)}</td>"
 
     rows = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in cells)
     return (
