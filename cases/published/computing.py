@@ -92,7 +92,10 @@ def signature(key: str) -> tuple[str, dict[str, str] | None]:
 
 
 def names_of(data: Mapping[str, Any], folder: Path, own: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what expressions of a paper may use: its own module's names, ``use``, ``names``, ``systems``."""
+    """Return what expressions of a paper may use: its own module's names, ``use``, ``names``, ``systems``.
+
+    ``own``: names of its module, and ``designs_of``, which gives the systems of other papers by name.
+    """
     names = {"said": data, "trace": None, "solved": solved, "saturation": saturation, **own}
     names |= {one.__name__: one for one in (select, only, mean_and_largest)}
     names["calibrated"] = read_toml(folder / FITTED) if (folder / FITTED).is_file() else {}
@@ -130,14 +133,12 @@ def _system(one: Mapping[str, Any], folder: Path) -> Callable[[Mapping[str, Any]
     plain = {name: value for name, value in values.items() if not str(value).startswith("=")}
 
     @cache
-    def base() -> Any:
-        from cases.published.paper import designs_of
-
+    def base(designs_of: Callable[[str], Sequence[Design]]) -> Any:
         path = folder / of
         return spec_from_toml(path if path.suffix == ".toml" else designs_of(of)[0].text(), plain)
 
     def make(names: Mapping[str, Any], fields: Mapping[str, Any]) -> Any:
-        found = evaluate(of[1:], names) if of.startswith("=") else base()
+        found = evaluate(of[1:], names) if of.startswith("=") else base(names["designs_of"])
         given = {name: entry(value, names) for name, value in values.items() if name not in plain}
         changes = {**(plain if of.startswith("=") else {}), **given, **fields}
         return replace_fields(found, changes) if changes else found

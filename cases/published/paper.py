@@ -220,7 +220,7 @@ class Paper:
     def _names(self, **more: Any) -> dict[str, Any]:
         own = {} if self.module is None else vars(self.module)
         public = {name: one for name, one in own.items() if not name.startswith("_")}
-        return names_of(self.data, self.folder, public | more)
+        return names_of(self.data, self.folder, {"designs_of": designs_of} | public | more)
 
     @cached_property
     def tags(self) -> dict[str, dict[str, str]]:

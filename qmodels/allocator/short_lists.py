@@ -137,7 +137,7 @@ LEAST_OVERLOAD = 0.002
 MOST_WORK = 512
 """Segments that wait at the inputs up to which they are followed at most."""
 TAIL = 7.0
-"""What is followed: so many mean waits of packets at the inputs, and a largest packet."""
+"""Followed time: a number of mean waits of packets at the inputs, and a largest packet."""
 HIGHEST = 1.0 - 1e-6
 MOST_BUSY = 0.98
 """Part of the time that an input is at work, at most."""

@@ -28,7 +28,7 @@ class Formulas(ABC):
 
     mean: Any
     name = "a law of Formulas"
-    """How errors call the law."""
+    """Name of the law in errors."""
 
     @abstractmethod
     def moment(self, k: int) -> FloatArray:

@@ -10,7 +10,7 @@ from qmodels import checks
 from qmodels.checks import FloatArray
 
 SUM_TOLERANCE = 1e-9
-"""How far a sum of probabilities or a balance of rates may be off, relative."""
+"""Largest relative error of a sum of probabilities or a balance of rates."""
 
 
 def keep(law: Any, **values: Any) -> None:

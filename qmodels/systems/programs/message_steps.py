@@ -31,7 +31,7 @@ process sends from then on.
 """
 
 PAIRED = {"receive": "send", "wait": "signal"}
-"""What each step that waits waits for."""
+"""Event that each waiting step waits for."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from qmodels.systems.spec.result import SAVED, Result
 from qmodels.systems.spec.saving import numbers, read, spec_of
 
 RUN = ("short", "seed", "replications", "effort", "seconds")
-"""What is saved of the runs of a simulation."""
+"""Fields saved of the runs of a simulation."""
 
 
 class Metrics(dict[str, Any]):

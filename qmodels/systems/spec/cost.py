@@ -21,7 +21,7 @@ from qmodels import checks
 VARIABLE = "QMODELS_LIMIT"
 
 LIMITS = {"jobs": 1e10, "bytes": 4e9, "designs": 1e7, "operations": 1e10, "seconds": 30}
-"""What is allowed without being asked, of each kind of cost."""
+"""Limit of each kind of cost unless `QMODELS_LIMIT` raises it."""
 
 
 def factor() -> float:

@@ -279,7 +279,7 @@ DETAILS: dict[str, Detail] = {
     "from_idle_times": Detail("", "whether mean times are from the idle times, not counted"),
     "runs": Detail("", "the replications", "replication", kept=False),
 }
-"""What answers say beside their metrics, by the name of the attribute."""
+"""Details of answers beside their metrics, by the name of the attribute."""
 
 
 def markdown() -> str:

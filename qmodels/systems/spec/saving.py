@@ -14,7 +14,7 @@ from qmodels.systems.spec.estimate import Estimate
 from qmodels.systems.spec.whole import whole
 
 UNDECIDED = "undecided"
-"""What files and tables say where ``stable`` is None."""
+"""Word in files and tables where ``stable`` is None."""
 FORMAT = 1
 """Of saved results."""
 

@@ -18,7 +18,7 @@ from qmodels.systems.spec.text.writing import document, to_table, toml_lines
 Spec = TypeVar("Spec")
 
 USUAL_KIND = "packet-processor"
-"""What a document describes that does not say its kind."""
+"""Kind of a document that does not say its kind."""
 
 
 def from_toml(
