@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,6 +25,12 @@ from cases.cli.app import (
     app,
 )  # fmt: skip
 from cases.cli.console import Output
+
+REPLICATIONS = 8
+"""Replications of a simulation unless a number is given."""
+
+LONGEST = 12
+"""Runs made elsewhere of which each has a line; all are in the CSV."""
 
 
 @app.command()
@@ -59,63 +65,97 @@ def solve(
     return 0
 
 
-def simulator_command(show: Callable[[Any, Any, Output], None]) -> Callable[..., int]:
-    """Make a command of what is shown of a system and its simulation: all such commands take the same."""
-
-    def command(
-        spec: SpecFile = None,
-        trace: TraceFile = None,
-        interface: Interface = None,
-        columns: Columns = None,
-        settings: Settings = None,
-        seed: Seed = 0,
-        packets: Packets = None,
-        replications: Replications = 8,
-        options: Options = None,
-        workers: Workers = None,
-        as_json: Json = False,
-        as_csv: Csv = False,
-        plot: Plot = None,
-    ) -> int:
-        import os
-        from concurrent.futures import ThreadPoolExecutor
-
-        from cases.cli.inputs import named_values, one_spec
-        from qmodels import checks
-        from validate import simulate
-        from validate.simulators import own_options
-
-        output = Output(as_json, as_csv, plot)
-        design = one_spec(spec, settings or (), trace, interface, columns)
-        own = [f"packets={packets}"] if packets is not None else []
-        given = named_values([*own, *(options or ())], option="--option")
-        try:
-            own_options(design, given)
-        except TypeError as error:
-            raise ValueError(str(error)) from None
-        if workers is not None:
-            checks.count("workers", workers)
-        with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-            result = simulate(design, seed=seed, replications=replications, executor=pool, **given)
-        show(design, result, output)
-        return 0
-
-    command.__doc__ = show.__doc__
-    return app.command(show.__name__)(command)
-
-
-@simulator_command
-def simulate(design: Any, result: Any, output: Output) -> None:
+@app.command()
+def simulate(
+    spec: SpecFile = None,
+    trace: TraceFile = None,
+    interface: Interface = None,
+    columns: Columns = None,
+    settings: Settings = None,
+    seed: Seed = 0,
+    packets: Packets = None,
+    replications: Replications = REPLICATIONS,
+    options: Options = None,
+    workers: Workers = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
+    plot: Plot = None,
+) -> int:
     """Simulate one system: estimates with 95 % confidence intervals."""
     from cases.cli.answers import Simulated
+    from cases.cli.inputs import one_spec
 
+    output = Output(as_json, as_csv, plot)
+    design = one_spec(spec, settings or (), trace, interface, columns)
+    result = _simulated(design, packets, options, workers, seed=seed, replications=replications)
     output.show(Simulated(result), result.plot)
+    return 0
 
 
-@simulator_command
-def compare(design: Any, result: Any, output: Output) -> None:
-    """Lay the analytic answer for one system beside the simulated one."""
+@app.command()
+def compare(
+    spec: SpecFile = None,
+    trace: TraceFile = None,
+    interface: Interface = None,
+    columns: Columns = None,
+    settings: Settings = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            "--reference",
+            metavar="RUNS.csv",
+            help="Runs made elsewhere, a row each: columns are fields and metrics, METRIC_low and "
+            "METRIC_high the ends of an interval. Nothing is simulated.",
+        ),
+    ] = None,
+    seed: Seed = 0,
+    packets: Packets = None,
+    replications: Replications = REPLICATIONS,
+    options: Options = None,
+    workers: Workers = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
+    plot: Plot = None,
+) -> int:
+    """Lay the analytic answer for one system beside the simulated one, or beside runs made elsewhere."""
+    from cases.cli.inputs import one_spec
+
+    output = Output(as_json, as_csv, plot)
+    design = one_spec(spec, settings or (), trace, interface, columns)
+    if reference is not None:
+        given = {"--seed": seed, "--packets": packets, "--option": options, "--workers": workers}
+        given["--replications"] = replications != REPLICATIONS
+        if named := [name for name, value in given.items() if value]:
+            raise ValueError(f"{', '.join(named)} must be left out with --reference: nothing is simulated")
+        show_runs(design, reference, settings or (), output)
+        return 0
+    result = _simulated(design, packets, options, workers, seed=seed, replications=replications)
     show_comparison(design, result, output, {})
+    return 0
+
+
+def _simulated(
+    design: Any, packets: int | None, options: list[str] | None, workers: int | None, **given: Any
+) -> Any:
+    """Return the simulation of one system, on several threads."""
+    import os
+    from concurrent.futures import ThreadPoolExecutor
+
+    from cases.cli.inputs import named_values
+    from qmodels import checks
+    from validate import simulate as simulate_spec
+    from validate.simulators import own_options
+
+    words = [f"packets={packets}"] if packets is not None else []
+    own = named_values([*words, *(options or ())], option="--option")
+    try:
+        own_options(design, own)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+    if workers is not None:
+        checks.count("workers", workers)
+    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+        return simulate_spec(design, executor=pool, **given, **own)
 
 
 @app.command()
@@ -165,3 +205,38 @@ def show_comparison(design: Any, simulated: Any, output: Output, head: Mapping[s
         return parts_figure(shares, "Where the time goes", what=what, unit=unit)
 
     output.show(compared, figure)
+
+
+def show_runs(design: Any, path: Path, changed: Iterable[str], output: Output) -> None:
+    """Print a system solved at the settings of runs made elsewhere, beside them."""
+    from cases.cli.console import Forms
+    from cases.tables import csv_text, heading, text_table
+    from qmodels.systems.spec.fields import replace_fields
+    from validate import compare as compare_runs
+    from validate import read_table
+
+    runs = read_table(path)
+    for name in (word.partition("=")[0].strip() for word in changed):
+        if any(f".{name}".endswith(f".{one}") for one in runs.runs[0].settings):
+            raise ValueError(f"{name} is set by --set and is a column of {path.name}: leave one out")
+    always = {name: value for name, value in runs.runs[0].settings.items() if name not in runs.varied}
+    found = compare_runs(replace_fields(design, always), reference=runs)
+    first = found.metrics[0]
+
+    def text() -> str:
+        heads = [*(heading(name) for name in runs.varied), f"{heading(first)}: model", path.name, "error"]
+        rows = [
+            [
+                *(settings.get(name, "") for name in runs.varied),
+                f"{one.rows[first].model:.4g}",
+                f"{one.rows[first].reference.best:.4g}",
+                f"{one.rows[first].relative_error:+.1%}",
+            ]
+            for settings, one in zip(found.settings, found.points, strict=True)
+            if first in one.rows
+        ]
+        more = [f"  ... {len(rows) - LONGEST} more: --csv"] if len(rows) > LONGEST else []
+        return "\n".join([text_table(heads, rows[:LONGEST]), *more, "", found.table()])
+
+    columns = found.to_dict()
+    output.show(Forms(text, lambda: columns, lambda: csv_text(columns)), found.plot)

@@ -234,6 +234,23 @@ def test_simulate(run, toml):
     assert "0.95 intervals" in text and "\n  stable; bottleneck: " in text
 
 
+def test_runs_made_elsewhere_are_laid_beside_the_model(run, toml, tmp_path):
+    head = "channels,link_width,packet_latency [ns],packet_latency_low,packet_latency_high"
+    rows = ["2,16,1e9,1,1e10", "4,16,1e-9,1e-10,2e-9"]
+    (tmp_path / "runs.csv").write_text("\n".join([head, *rows]))
+    words = ["compare", str(toml), "--reference", str(tmp_path / "runs.csv")]
+    code, out, _ = run(*words)
+    assert code == 0 and "model beside reference at 2 points" in out and "1/2" in out
+    (first, second) = (line.split() for line in out.splitlines()[1:3])
+    assert first[0] == "2" and first[-1] == "-100.0%" and second[0] == "4"
+    model = json.loads(run("solve", str(toml), "--set", "channels=4", "--set", "link_width=16", "--json")[1])
+    assert float(second[1]) == pytest.approx(model["analytic"]["metrics"]["packet_latency"], rel=1e-3)
+    code, _, err = run(*words, "--set", "dram.channels=2")
+    assert code == 2 and "dram.channels is set by --set and is a column of runs.csv" in err
+    (tmp_path / "runs.csv").write_text(head.replace("link_width", "width") + "\n" + "\n".join(rows))
+    assert run(*words)[0] == 2
+
+
 def test_compare(run, toml):
     code, out, _ = run("compare", toml, *BRIEF, "--json", "--plot", "parts.svg")
     answer = json.loads(out)
@@ -398,6 +415,7 @@ SILENT = {
     "solve --set offered_gbps=3us": "workload.offered_gbps is in Gb/s and takes kb/s, Mb/s, Gb/s, Tb/s, kB/s",
     "simulate --packets 1000 --option packets=2000": "--option must name a field once, got 'packets' twice",
     "compare --option saturation=1 --option saturation=2": "--option must name a field once",
+    "compare --reference runs.csv --seed 3": "--seed must be left out with --reference",
     "compare --option seed=1": "simulate has no option 'seed' for a PacketProcessor",
     "explore --budget 0 --seed 1": "--seed is of the simulations, and --budget 0 allows none",
     "explore --budget 0s --packets 5000": "--packets is of the simulations, and --budget 0 allows none",

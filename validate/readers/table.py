@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from qmodels import checks
+from qmodels.systems.spec.metrics import METRICS, metric
 from validate.estimates.statistics import Estimate
 from validate.readers._files import Paths, find_files, number, wrong
 from validate.readers.run_set import Run, RunSet, point
@@ -23,7 +24,7 @@ Row = dict[str, Any]
 def read_table(
     paths: Paths,
     *,
-    metrics: Mapping[str, str],
+    metrics: Mapping[str, str] | None = None,
     settings: Mapping[str, str] | Iterable[str] | None = None,
     units: Mapping[str, str] | None = None,
     intervals: Mapping[str, tuple[str, str]] | None = None,
@@ -36,8 +37,11 @@ def read_table(
     ----------
     paths : path, pattern or sequence of them
         Files with a row per run.
-    metrics : mapping of str to str
-        ``{name of the metric: column}``. An empty cell or NaN is what was not measured.
+    metrics : mapping of str to str, optional
+        ``{name of the metric: column}``. An empty cell or NaN is what was not measured. Otherwise the
+        columns that are called as metrics of ours are, in the unit that their name ends with,
+        ``packet_latency [ns]``, or in that of the metric; ``packet_latency_low`` and ``_high`` are the
+        ends of its interval.
     settings : mapping or iterable of str, optional
         ``{name of the setting: column}`` or the columns; otherwise all columns not used elsewhere.
     units : mapping of str to str, optional
@@ -70,6 +74,12 @@ def read_table(
     >>> runs.runs[1].settings, runs.runs[1].metrics["packet_latency"].high
     ({'injection_rate': 0.2}, 19.0)
     """
+    if metrics is None:
+        path = find_files(paths)[0]
+        columns = _table(path)[0]
+        metrics, units, intervals = _by_name(columns, units or {}, intervals or {})
+        if not metrics:
+            raise wrong(path, "a table with a metric, such as packet_latency [ns]", f"it has {columns}")
     if not metrics:
         raise ValueError("metrics must name at least one column, got none")
     ends = dict(intervals or {})
@@ -78,7 +88,7 @@ def read_table(
             raise ValueError(f"intervals and units must be of a metric, got {name!r}")
     runs: list[Run] = []
     for path in find_files(paths):
-        columns, rows = _parquet(path) if path.suffix.lower() == ".parquet" else _csv(path)
+        columns, rows = _table(path)
         used = [
             *metrics.values(),
             *(one for pair in ends.values() for one in pair),
@@ -102,6 +112,29 @@ def read_table(
                 )
             )
     return RunSet(tool="table", runs=tuple(runs), units=dict(units or {}))
+
+
+def _table(path: Path) -> tuple[Sequence[str], list[Row]]:
+    return _parquet(path) if path.suffix.lower() == ".parquet" else _csv(path)
+
+
+def _by_name(
+    columns: Sequence[str], units: Mapping[str, str], intervals: Mapping[str, tuple[str, str]]
+) -> tuple[dict[str, str], dict[str, str], dict[str, tuple[str, str]]]:
+    """Return the columns that are called as metrics, their units and intervals.
+
+    >>> _by_name(["width", "packet_latency [us]", "packet_latency_low", "packet_latency_high"], {}, {})[1:]
+    ({'packet_latency': 'us'}, {'packet_latency': ('packet_latency_low', 'packet_latency_high')})
+    """
+    stems = {name.partition(" [")[0]: name for name in columns}
+    metrics = {stem: name for stem, name in stems.items() if stem.partition("[")[0] in METRICS}
+    written = {stem: name.rpartition(" [")[2].rstrip("]") for stem, name in metrics.items() if " [" in name}
+    ends = {stem: (stems.get(f"{stem}_low", ""), stems.get(f"{stem}_high", "")) for stem in metrics}
+    return (
+        metrics,
+        {stem: metric(stem).unit for stem in metrics} | written | dict(units),
+        {stem: pair for stem, pair in ends.items() if all(pair)} | dict(intervals),
+    )
 
 
 def _wanted(settings: Mapping[str, str] | Iterable[str]) -> dict[str, str]:
