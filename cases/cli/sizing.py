@@ -176,15 +176,15 @@ def _at(spec: Any, answer: Any, value: Any, limits: dict[str, Range]) -> str:
     for metric, ends in limits.items():
         number = float(answer.to_dict()[metric])
         room, bound = _room(number, ends)
-        said = [f"{plain(100 * abs(room))} % {'of room' if room >= 0 else 'beyond the limit'}"]
+        said = [f"{plain(100 * abs(room))} % {'inside' if room >= 0 else 'beyond'} the limit"]
         low, high = answer.ends(metric) or (number, number)
-        spread = [f"90 % of simulations: {quantity(spec, metric, low)} to {quantity(spec, metric, high)}"]
+        spread = [f"90 % interval {quantity(spec, metric, low)} to {quantity(spec, metric, high)}"]
         beside = [*(said if bound and np.isfinite(room) else []), *(spread if low < high < np.inf else [])]
         more = f" ({'; '.join(beside)})" if beside else ""
         parts.append(f"{_words(metric)} {quantity(spec, metric, number)}{more}")
     load = f"{100 * answer.bottleneck_load:.0f} %"
-    full = f"; fullest: {answer.bottleneck} at {load}" if answer.bottleneck else ""
-    full += "" if answer.stable else ": it does not keep up"
+    full = f"; bottleneck: {answer.bottleneck} at {load}" if answer.bottleneck else ""
+    full += "" if answer.stable else ": overloaded"
     return f"With {value:.6g}: {', '.join(parts)}{full}."
 
 

@@ -207,7 +207,7 @@ def test_the_question_of_the_channels_has_its_answer_in_a_few_lines(run, toml):
     for line, count in ((there, channels), (short, channels - 1)):
         answer = solve(replace_fields(spec, {"channels": count}))
         assert line.startswith(f"With {count}: packet latency p99 ")
-        assert f"fullest: {answer.bottleneck} at {100 * answer.bottleneck_load:.0f} %" in line
+        assert f"bottleneck: {answer.bottleneck} at {100 * answer.bottleneck_load:.0f} %" in line
         assert bool(answer.stable and answer.packet_latency_p99 < 1200) is (count == channels)
     assert "The model is off by" in trust[0]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from textwrap import wrap
 from functools import partial
 from typing import Any
 
@@ -89,7 +90,8 @@ class PairComparison:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows]
         head = f"{self.pairs} pairs of runs under common random numbers"
-        return "\n".join([head, *(line.rstrip() for line in lines), f"Verdict: {self.verdict}"])
+        verdict = wrap(f"Verdict: {self.verdict}", 80, subsequent_indent="  ")
+        return "\n".join([head, *(line.rstrip() for line in lines), *verdict])
 
     __repr__ = __str__
 
