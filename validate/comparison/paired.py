@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from textwrap import wrap
 from functools import partial
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
