@@ -130,4 +130,4 @@ def test_bad_input_is_one_line(run):
     code, out, error = run("serve", "--no-browser", "--set", "channels=0")
     assert (code, out) == (2, "") and error.count("\n") == 1 and "channels must be" in error
     code, _, error = run("serve", "--no-browser", "--set", "load_factor=[0.5, 1.0]")
-    assert code == 2 and "what_if needs one design" in error
+    assert code == 2 and "load_factor must be one number here" in error

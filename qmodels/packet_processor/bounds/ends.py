@@ -94,7 +94,8 @@ class _Boxes:
         """Return the ends of a stage: 0 without walks of lone packets, 1 with them, 2 with followed ones."""
         count = _count(low, high)
         self._start_anew_for(low, high)
-        fields = {**array_fields(low), **array_fields(high)}.keys() - {*STORE, TRIALS}
+        fields = {**array_fields(low), **array_fields(high)}.keys() - {*STORE}
+        fields -= {TRIALS} if stage < 2 else set()  # which matter to the path that is followed
         sides = [_full(spec, name, count) for name in sorted(fields) for spec in (low, high)]
         keys = [
             str((stage, sorted(fields), row)).encode()
@@ -158,7 +159,8 @@ def _work(low: PacketProcessor, high: PacketProcessor, count: int, stage: int) -
         for name in CACHE[2:]:
             alike &= _full(low, name, count) == _full(high, name, count)
         if alike.any():
-            found, piled = followed_waits(c, point, alike, columns(_wide(low, count)).hit_ratio)
+            known = _full(low, TRIALS, count) == _full(high, TRIALS, count)
+            found, piled = followed_waits(c, point, alike, columns(_wide(low, count)).hit_ratio, known)
             np.maximum(least.waits, found, out=least.waits)
             keeps_up &= ~piled
     write, read, lookup, store, drain = least.waits
