@@ -159,8 +159,8 @@ def _work(low: PacketProcessor, high: PacketProcessor, count: int, stage: int) -
         for name in CACHE[2:]:
             alike &= _full(low, name, count) == _full(high, name, count)
         if alike.any():
-            known = _full(low, TRIALS, count) == _full(high, TRIALS, count)
-            found, piled = followed_waits(c, point, alike, columns(_wide(low, count)).hit_ratio, known)
+            trials = _full(low, TRIALS, count), _full(high, TRIALS, count)
+            found, piled = followed_waits(c, point, alike, columns(_wide(low, count)).hit_ratio, trials)
             np.maximum(least.waits, found, out=least.waits)
             keeps_up &= ~piled
     write, read, lookup, store, drain = least.waits

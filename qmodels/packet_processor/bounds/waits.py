@@ -28,9 +28,11 @@ from qmodels.packet_processor.lone_packet import LONGEST_WALK
 from qmodels.packet_processor.meeting import BACKLOG
 from qmodels.packet_processor.ring import HELD_UP, REQUEST_BLOCKED, RESPONSE_BLOCKED
 
+FEW = 8
+"""Numbers of trials of a box, each of which is followed."""
 SCATTER = 0.15
-"""Relative; by which waits on a path of more trials are shorter than on that of one: 0.124 at most over the 1,800
-such pairs of the bundled designs under their trace."""
+"""Relative; by which waits on a path of more trials are shorter than on that of one: 0.124 at most over
+the 1,800 such pairs of the bundled designs under their trace."""
 SLACK = 1e-3
 """Relative; by which waits in light traffic are not in proportion to it."""
 
@@ -105,23 +107,28 @@ def followed_waits(
     point: OperatingPoint,
     where: npt.NDArray[np.bool_],
     least_hits: FloatArray,
-    known_trials: npt.NDArray[np.bool_],
+    trials: tuple[FloatArray, FloatArray],
 ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
     """Return the least waits of the packets that are followed in some boxes, and which surely pile them up.
 
     Between lookups that all miss and such that none does both are straight lines: the less of the
-    two ends of a box counts, ``least_hits`` being the hit ratio of the other one. ``known_trials``: boxes
-    of one number of trials. In others the path of one trial is followed: further trials take more
-    accesses, but put blocks at other banks, so that it is a bound but for `SCATTER`, not a proven one.
+    two ends of a box counts, ``least_hits`` being the hit ratio of the other one. ``trials``: least and most
+    trials of each box. Trials put blocks at other banks, so that no number of them bounds the others: the least
+    of all counts, or, where they are more than `FEW`, that of one trial but for `SCATTER`, which is not proven.
     """
-    c = replace(c, trials=np.where(known_trials, c.trials, 1.0))
+    least, most = trials
+    few = most - least < FEW
     there: Any = SimpleNamespace(
         rate=point.rate,
         load=np.where(where, point.load, np.inf),
         request=point.request,
         response=point.response,
     )
-    ends = [followed(one, there) for one in (c, replace(c, hit_ratio=least_hits))]
-    growth = np.minimum(*(one.growth for one in ends))
-    waits = np.minimum(*(one.mean for one in ends)) * np.where(known_trials, 1.0, 1.0 - SCATTER)
+    ends = [
+        followed(replace(one, trials=np.where(few, np.minimum(least + k, most), 1.0)), there)
+        for k in range(int(np.max((most - least)[few], initial=0)) + 1)
+        for one in (c, replace(c, hit_ratio=least_hits))
+    ]
+    growth = np.min([one.growth for one in ends], axis=0)
+    waits = np.min([one.mean for one in ends], axis=0) * np.where(few, 1.0, 1.0 - SCATTER)
     return waits, growth > PILED_UP
