@@ -113,8 +113,9 @@ def followed_waits(
 
     Between lookups that all miss and such that none does both are straight lines: the less of the
     two ends of a box counts, ``least_hits`` being the hit ratio of the other one. ``trials``: least and most
-    trials of each box. Trials put blocks at other banks, so that no number of them bounds the others: the least
-    of all counts, or, where they are more than `FEW`, that of one trial but for `SCATTER`, which is not proven.
+    trials of each box. Trials put blocks at other banks, so that no number of them bounds the others: the
+    least of all counts, or, where they are more than `FEW`, that of one trial but for `SCATTER`, which is
+    not proven.
     """
     least, most = trials
     few = most - least < FEW
