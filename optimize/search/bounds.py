@@ -292,7 +292,7 @@ def learned_sums(
 
     References
     ----------
-    .. [1] H. Rabitz, O. F. Alis, "General foundations of high-dimensional model representations", Journal of
+    .. [1] H. Rabitz et al., "General foundations of high-dimensional model representations", Journal of
        Mathematical Chemistry 25, 1999.
     """
     space, count = ranking.space, ranking.space.count()
