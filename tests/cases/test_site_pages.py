@@ -11,7 +11,7 @@ PAGES = (
     "index", "start/packet-memory", "start/free-lists", "tutorials/pcap-to-decision", "howto/index",
     "howto/what-if", "howto/reproduce-a-paper", "concepts/error-map", "concepts/glossary", "pictures/index",
     "papers/published", "papers/conclusions", "reference/generated/metrics", "reference/generated/commands",
-    "reference/generated/fields/noc", "reference/generated/errors", "reference/generated/architecture",
+    "reference/generated/fields/noc", "reference/accuracy", "reference/generated/architecture",
     "reference/generated/api/qmodels", "reference/models/queueing", "project/contributing",
 )  # fmt: skip
 """One of each form at least."""
