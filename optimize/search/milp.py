@@ -391,8 +391,8 @@ class Milp:
         """Solve designs that decide boxes, where no bound is better, and halve boxes of the best bounds."""
         count = min(max(self._space.size // 1000, FEW), MANY)
         if not self._derived:  # bounds take designs, or next to nothing
-            best = int(nondominated(boxes.bound[order[:AT_ONCE]][:, self._objective]).sum())
-            count = max(best, self._designs.size // FEW if self._bounds.known else FEW, 4)
+            unbeaten = int(nondominated(boxes.bound[order[:AT_ONCE]][:, self._objective]).sum())
+            count = max(unbeaten, self._designs.size // FEW if self._bounds.known else FEW, 4)
         chosen = order[:count]
         some, front = boxes.take(chosen), self._front
         wide = some.high > some.low

@@ -60,7 +60,7 @@ def probability_interval(events: npt.ArrayLike, trials: npt.ArrayLike, *, confid
     >>> round(probability_interval([0, 0], [500, 500], confidence=0.95).high, 5)
     0.00299
     """
-    total, happened = float(np.sum(trials)), float(np.sum(events))
+    total, happened = float(np.asarray(trials).sum()), float(np.asarray(events).sum())
     estimate = ratio_interval(events, trials, confidence=confidence)
     unseen = -float(np.expm1(np.log1p(-confidence) / total)) if total else 0.0
     low, high = max(estimate.low, 0.0), min(estimate.high, 1.0)

@@ -170,7 +170,7 @@ def periodic_stability(growth: npt.ArrayLike, *, confidence: float = 0.99) -> bo
     found = mean_interval(np.asarray(growth, dtype=float), confidence=confidence)
     if found.best > OVERLOAD_GROWTH and found.low > 0:
         return False
-    return True if np.max(growth) < OVERLOAD_GROWTH else None
+    return True if np.asarray(growth).max() < OVERLOAD_GROWTH else None
 
 
 def wandering(points: int, replications: int) -> float:

@@ -130,6 +130,6 @@ def followed_waits(
         for k in range(int(np.max((most - least)[few], initial=0)) + 1)
         for one in (c, replace(c, hit_ratio=least_hits))
     ]
-    growth = np.min([one.growth for one in ends], axis=0)
-    waits = np.min([one.mean for one in ends], axis=0) * np.where(few, 1.0, 1.0 - SCATTER)
+    growth = np.stack([one.growth for one in ends]).min(axis=0)
+    waits = np.stack([one.mean for one in ends]).min(axis=0) * np.where(few, 1.0, 1.0 - SCATTER)
     return waits, growth > PILED_UP

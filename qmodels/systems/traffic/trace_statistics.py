@@ -95,8 +95,9 @@ def trace_statistics(times_ns: FloatArray, sizes: IntArray) -> TraceStatistics:
 
 def blocks_of(times_ns: FloatArray, sizes: IntArray, end: float, count: int) -> tuple[FloatArray, FloatArray]:
     """Return packets and bytes of n equal blocks of the time from 0 to an end, which is included."""
-    packets = np.histogram(times_ns, bins=count, range=(0.0, end))[0]
-    return packets.astype(float), np.histogram(times_ns, bins=count, range=(0.0, end), weights=sizes)[0]
+    packets, _ = np.histogram(times_ns, bins=count, range=(0.0, end))
+    octets, _ = np.histogram(times_ns, bins=count, range=(0.0, end), weights=sizes)
+    return packets.astype(float), octets.astype(float)
 
 
 @dataclass(frozen=True, kw_only=True)
