@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from qmodels.composed.as_network import HOLD, THINK, Solved
+from qmodels.composed.closed_latency import with_fixed_numbers
 from qmodels.composed.figures import Figures, FlowFigures, flow_metrics, parts_together
 from qmodels.composed.fixed_point.closed_flows import match_populations, set_seen_rate
 from qmodels.composed.fixed_point.settle import saturation_factor
 from qmodels.composed.fixed_point.state import State, latency_of
-from qmodels.composed.latency import DELAYED
+from qmodels.composed.latency import DELAYED, ProgramLatency
 from qmodels.composed.moments import Moments
 from qmodels.composed.stalls import Late
-from qmodels.systems.composed.flow import Flow
 
 INF = float("inf")
 
@@ -52,7 +52,9 @@ def network_figures(state: State, solved: Solved) -> Figures:
     for flow in state.system.flows:
         if flow.closed:
             set_seen_rate(state, flow)
-    flows = {flow.name: _with_spread(state, flow, flows[flow.name]) for flow in state.system.flows}
+    programs = {flow.name: latency_of(state, flow) for flow in state.system.flows}
+    flows = {name: _with_spread(programs[name], found) for name, found in flows.items()}
+    flows = with_fixed_numbers(state, programs, flows)
     metrics = flow_metrics(flows, {part: spent[part] / count[part] for part in spent}, state.names)
     metrics["saturation_factor"] = saturation_factor(state)
     busy = solved.answer.utilization
@@ -69,11 +71,9 @@ def network_figures(state: State, solved: Solved) -> Figures:
     )
 
 
-def _with_spread(state: State, flow: Flow, found: FlowFigures) -> FlowFigures:
+def _with_spread(program: ProgramLatency, found: FlowFigures) -> FlowFigures:
     """Return a flow with the variability of latency that its parts give it; networks have none."""
     mean, spread, late = found.latency.mean, INF, Late()
-    if np.isfinite(mean):
-        about = latency_of(state, flow)
-        if about.latency.finite:
-            spread, late = about.latency.scv * mean**2, about.late
+    if np.isfinite(mean) and program.latency.finite:
+        spread, late = program.latency.scv * mean**2, program.late
     return replace(found, latency=Moments(mean, spread), late=late)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from qmodels.composed.closed_latency import with_fixed_numbers
 from qmodels.composed.couplings.pools import Pool
 from qmodels.composed.decomposition import LEAST, PartResponses
 from qmodels.composed.figures import Figures, FlowFigures, flow_metrics, parts_together
@@ -30,6 +31,7 @@ def parts_figures(state: State) -> Figures:
     pools = met.pools
     programs = {flow.name: latency_of(state, flow, answers_of[flow.name]) for flow in state.system.flows}
     flows = {flow.name: flow_figures(state, flow, programs[flow.name], pools) for flow in state.system.flows}
+    flows = with_fixed_numbers(state, programs, flows)
     full = state.parts.evaluate(state.rates)
     intensity = {name: load for name, load in full.intensity.items()}
     for name, pool in pools.items():
