@@ -12,7 +12,7 @@ from qmodels.composed.decomposition import LEAST, PartResponses
 from qmodels.composed.figures import Figures, FlowFigures, flow_metrics, parts_together
 from qmodels.composed.fixed_point.settle import saturation_factor, settle
 from qmodels.composed.fixed_point.state import PoolWaits, State, latency_of, pool_waits
-from qmodels.composed.latency import ProgramLatency
+from qmodels.composed.latency import DELAYED, ProgramLatency
 from qmodels.composed.moments import Moments, moments_of
 from qmodels.composed.stalls import Late
 from qmodels.systems.composed.flow import Flow
@@ -59,11 +59,17 @@ def flow_figures(state: State, flow: Flow, program: ProgramLatency, pools: Mappi
     if flow.loses and window_of(flow.name) in pools and program.span.finite:
         # What the window says, and not the stream that would stay nearly as long.
         wait = pools[window_of(flow.name)].hold - program.span.mean
-    if wait != 0:
+    if wait < 0:
+        # Fewer meet at all parts than of the stream, but what is held takes its time.
+        held = parts.get(DELAYED, 0.0)
+        left = max(1 + wait / max(latency.mean - held, LEAST), 0.0)
+        parts = {part: time if part == DELAYED else left * time for part, time in parts.items()}
+    elif wait > 0:
         # Jobs wait for what they fill alone.
         answers = state.answers(flow)
         fullest = max(program.parts, key=lambda part: answers.intensity.get(part, -1.0))
         parts[fullest] += wait
+    if wait != 0:
         latency = latency + Moments(wait, 0.0)
     pool = window_of(flow.name)
     if pool in parts:
