@@ -87,11 +87,17 @@ def closed_rate(state: State, flow: Flow) -> float:
     )
     table = closed_mva(outside, flow.population, idle=idle, regions=regions)
     rate = float(table.rates[-1])
-    for pool, time in zip(own, table.regions, strict=True):
+    stays = list(table.regions)
+    slowest = min(range(len(own)), key=lambda k: regions[k].speeds[-1], default=None)
+    if slowest is not None and rate > regions[slowest].speeds[-1]:
+        # Services that vary little shorten waits, but no region lets more through than it can.
+        stays[slowest] += flow.population * (1 / float(regions[slowest].speeds[-1]) - 1 / rate)
+        rate = float(regions[slowest].speeds[-1])
+    for pool, time in zip(own, stays, strict=True):
         each = state.taken(pool, {**state.rates, flow.name: 1.0})
         state.stays[pool] = time / each
     numbers = _numbers(state, flow, dict(zip(outside.parts, table.left, strict=True)), rate)
-    missing = flow.population - rate * (idle + sum(table.regions)) - sum(table.left)
+    missing = flow.population - rate * (idle + sum(stays)) - sum(table.left)
     if missing > 0 and table.left:
         # Those who wait beyond what parts answer do so at the fullest.
         fullest = max(numbers, key=lambda part: numbers[part])

@@ -170,12 +170,16 @@ def _go_round(state: State, share: float = 1.0) -> None:
 
 
 def _fit(state: State) -> None:
-    """Let closed flows share the parts that they fill more than they can, each having been found alone."""
+    """Let closed flows share what open ones leave of parts that they fill, each having been found alone."""
     loads = state.parts.evaluate(state.rates).intensity
+    opened = {flow.name: 0.0 if flow.closed else state.rates[flow.name] for flow in state.system.flows}
+    full = [site.part for site in state.form.sites if loads[site.part] > 1]
+    rest = state.parts.loads(opened, full) if full else {}
     for flow in state.system.flows:
         if flow.closed:
-            asked = {site.part for site in state.sites_of(flow.name)}
-            state.rates[flow.name] /= max([1.0, *(loads[part] for part in asked)])
+            asked = {site.part for site in state.sites_of(flow.name) if rest.get(site.part, 1.0) < 1}
+            room = [(1 - rest[part]) / (loads[part] - rest[part]) for part in asked]
+            state.rates[flow.name] *= min([1.0, *room])
 
 
 def _steady(recent: list[list[float]]) -> bool:
