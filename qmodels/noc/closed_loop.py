@@ -17,6 +17,7 @@ from qmodels.noc.closed_ends import (
     waits_behind_requests,
     whole,
 )
+from qmodels.noc.noc_answer import competing_flits
 from qmodels.noc.turns import group_turns
 from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.memory import Transactions
@@ -188,7 +189,7 @@ def _answer(
         utilization=utilization,
         traffic_intensity=utilization,
         bottleneck=max(utilization, key=lambda name: utilization[name], default=""),
-        doubts=may_deadlock(deadlock),
+        doubts=may_deadlock(deadlock) | competing_flits(noc.router, table.flits),
         details={"upper_bound": bound * clock, "deadlock": deadlock},
     )
 

@@ -28,17 +28,6 @@ def _turns(plain: Noc) -> tuple[Turns, tuple[str, ...]]:
     return replace(turns, jam=jam_loads(turns, plain.topology.kind)), plain.find_deadlock() or ()
 
 
-def check_switch(noc: Noc) -> None:
-    """Refuse packets of several flits that share a link flit by flit: the model lets each hold the switch."""
-    router = noc.router
-    several = router.virtual_channels > 1 and int(noc.flow_table().flits.max(initial=1)) > 1
-    if several and not router.hold_switch_for_packet:
-        raise ValueError(
-            "router.hold_switch_for_packet must be True for the model where packets of several flits use "
-            "several virtual channels, got False: simulate the network, or solve it with True"
-        )
-
-
 def solve_noc(noc: Noc) -> Answer:
     r"""Return latencies, loads and the saturation rate of a network-on-chip.
 
@@ -54,11 +43,6 @@ def solve_noc(noc: Noc) -> Answer:
         ``stable`` is False. Where packets may wait for each other in a circle, which ``deadlock``
         names, the numbers hold as long as they never do. Closed loops (`Transactions`) are answered by
         `qmodels.noc.closed_loop`.
-
-    Raises
-    ------
-    ValueError
-        If packets of several flits share a link flit by flit (``hold_switch_for_packet`` False).
 
     Notes
     -----
@@ -120,7 +104,7 @@ def solve_noc(noc: Noc) -> Answer:
 
     All this is for packets that hold the switch. Where each flit competes for it the latencies of 7
     networks of BookSim2 are 1.0, 1.6 and 8.5 % off at 50, 70 and 85 % of the rate at which they saturate
-    otherwise, at 85 % always too low (`tests/validate/noc/booksim_latency.csv`): refused.
+    otherwise, at 85 % always too low (`tests/validate/noc/booksim_latency.csv`): ``doubts`` say so.
 
     Packets that a source sends to its targets in turn, one to each, meet less than those of random
     targets: `qmodels.noc.turn_taking.smoothness` multiplies the waits of 1 and, unless credits come
@@ -146,7 +130,6 @@ def solve_noc(noc: Noc) -> Answer:
     True
     """
     noc = replace(noc, process=modelled("process", noc.process))
-    check_switch(noc)
     if isinstance(noc.traffic, Transactions):
         from qmodels.noc.closed_loop import closed_loop
 

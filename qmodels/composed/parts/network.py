@@ -14,8 +14,7 @@ from qmodels.composed.parts.bursty import added_waits
 from qmodels.composed.streams import PacketAnswer, PacketStreams
 from qmodels.noc.collapse import jam_loads
 from qmodels.noc.delay_law import delay_moments
-from qmodels.noc.noc_answer import Curve
-from qmodels.noc.solve_noc import check_switch
+from qmodels.noc.noc_answer import Curve, competing_flits
 from qmodels.noc.turns import Turns, group_turns
 from qmodels.noc.waits import find_waits, saturation_load
 from qmodels.systems.noc.flows import FlowTable
@@ -140,7 +139,6 @@ def _offered(noc: Noc, *ends: bytes) -> Offered:
         flits_per_packet=0,
         mix=tuple(PacketClass(flits=size) for size in sizes.tolist()),
     )
-    check_switch(spec)
     table = spec.flow_table()
     kind = (table.source * nodes + table.target) * sizes.size + table.packet_class
     kinds, of_flow = np.unique(kind, return_inverse=True)
@@ -246,4 +244,5 @@ def _bursts(
 
 
 def _doubts(offered: Offered) -> tuple[str, ...]:
-    return tuple(may_deadlock(offered.deadlock))
+    flits = competing_flits(offered.spec.router, offered.table.flits)
+    return tuple(may_deadlock(offered.deadlock) | flits)

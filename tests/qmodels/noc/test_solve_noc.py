@@ -252,16 +252,14 @@ def test_what_is_left_out_is_said():
 @pytest.mark.parametrize(
     ("vcs", "flits", "known"), [(2, 5, False), (4, 9, False), (1, 5, True), (2, 1, True)]
 )
-def test_flits_that_compete_for_the_switch_are_refused(vcs, flits, known):
+def test_flits_that_compete_for_the_switch_are_a_doubt(vcs, flits, known):
     held = network(vcs=vcs, flits=flits, injection_rate=0.01)
     noc = replace(held, router=replace(held.router, hold_switch_for_packet=False))
     assert solve_noc(held).validated
-    if not known:
-        with pytest.raises(ValueError, match="hold_switch_for_packet must be True for the model"):
-            solve_noc(noc)
-        return
+    assert solve_noc(noc).validated == known
+    assert known or "up to 16 % too low at 85 %" in solve_noc(noc).notes[0]
     # Where it makes no difference the two are simulated alike, see `test_noc_kernel`.
-    assert solve_noc(noc).validated and solve_noc(noc).packet_latency == solve_noc(held).packet_latency
+    assert solve_noc(noc).packet_latency == solve_noc(held).packet_latency
 
 
 def test_data_are_no_more_than_the_flits_hold():

@@ -78,9 +78,9 @@ def test_networks_past_saturation_are_so_in_both():
         assert not simulate(reference.noc(row), packets=100, cycles=30_000, replications=8).stable
 
 
-@pytest.mark.parametrize(("load", "mean", "largest"), [("0.5", 1.5, 5), ("0.7", 2.5, 5), ("0.85", 10, 18)])
+@pytest.mark.parametrize(("load", "mean", "largest"), [("0.5", 1.5, 4), ("0.7", 2.5, 4), ("0.85", 10, 16)])
 def test_the_model_of_packets_that_hold_the_switch_is_near_where_flits_compete(load, mean, largest):
-    """What its docstring says; `solve` refuses them."""
+    """What its docstring says; the doubt of `solve` says the largest."""
     rows = [row for row in ROWS if row["hold_switch_for_packet"] == "0" and row["load"] == load]
     answers = [solve(reference.noc(row | {"hold_switch_for_packet": "1"})) for row in rows]
     kept = np.array([float(row["latency"]) for row in rows])
