@@ -13,7 +13,7 @@ from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.steps import Acquire, Fork, Release, Visit
 from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Deterministic, Exponential
+from qmodels.systems.laws.times import Deterministic, Erlang, Exponential
 from qmodels.systems.noc.patterns import uniform
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topologies import mesh
@@ -89,8 +89,16 @@ def test_what_yields_makes_no_open_flow_unstable(load, population, window, rate)
 
 def test_a_closed_flow_alone_has_finite_percentiles():
     answer = solved(Flow(population=4, program=(Visit("s"),)), s=Station(service=Deterministic(mean=5.0)))
-    assert answer.stable and answer.latency == pytest.approx(20.0)
-    assert 20.0 <= answer.latency_p99 < np.inf
+    assert answer.stable and answer.latency == answer.latency_p99 == pytest.approx(20.0)
+
+
+def test_closed_flows_share_what_open_ones_leave_of_a_part():
+    think = Exponential(mean=50.0)
+    loop = Flow(name="loop", population=8, think=think, program=(Visit("s"), Visit("s")))
+    station = Station(service=Erlang(mean=20.0, phases=4))
+    answer = solved(replace(OPEN, rate=0.01, window=1), loop, s=station)
+    assert answer.traffic_intensity["s"] == pytest.approx(1.0)
+    assert answer.metrics["flow_throughput[loop]"] == pytest.approx((1 - 0.01 * 20) / 40)
 
 
 HELD = (Acquire("p"), Visit("s"), Release("p"))
