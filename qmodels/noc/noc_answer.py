@@ -8,8 +8,9 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from qmodels.checks import FloatArray, IntArray
+from qmodels.checks import FloatArray
 from qmodels.noc.delay_law import delay_quantiles
 from qmodels.noc.source_queue import source_waits
 from qmodels.noc.waits import Waits, find_waits, largest_load, saturation_load
@@ -313,7 +314,7 @@ class Curve:
         return figure
 
 
-def competing_flits(router: Router, flits: IntArray) -> dict[str, bool]:
+def competing_flits(router: Router, flits: npt.NDArray[np.integer[Any]]) -> dict[str, bool]:
     """Doubt about packets of several flits whose flits compete for the switch, if there are any."""
     held = router.hold_switch_for_packet or router.virtual_channels == 1 or int(flits.max(initial=1)) == 1
     return {} if held else {COMPETING: True}
