@@ -1,4 +1,4 @@
-"""Percentiles of closed flows: against exact laws of round trips, limits, and simulations that were kept."""
+"""Percentiles of systems: against exact laws of round trips, limits, and simulations that were kept."""
 
 from itertools import product
 
@@ -12,7 +12,8 @@ from scipy.stats import gamma
 import qmodels as qm
 from qmodels import Flow, Station, System, Tokens
 from qmodels.laws import Deterministic, Erlang, Exponential
-from qmodels.steps import Acquire, Branch, Fork, Hold, Release, Visit
+from qmodels.steps import Acquire, Branch, Fork, Hold, Release, Repeat, Visit
+from qmodels.traffic import Poisson
 
 
 def closed(services, population, *, think=None, program=None, flows=1):
@@ -97,3 +98,21 @@ KEPT = {
 def test_percentiles_are_near_simulated_ones(name):
     spec, simulated, near = KEPT[name]
     assert_allclose(qm.solve(spec).latency_p99, simulated, rtol=near)
+
+
+AGAIN = (Repeat((S,), 4),)
+VISITED = {
+    "several times": (AGAIN, {"s": Exponential(mean=5.0)}, 0.71 / 20, 293.5),
+    "at low load": (AGAIN, {"s": Exponential(mean=5.0)}, 0.3 / 20, 98.9),
+    "constant": (AGAIN, {"s": Deterministic(mean=5.0)}, 0.9 / 20, 717.0),
+    "later": ((S, T, S), {"s": Exponential(mean=5.0), "t": Deterministic(mean=8.0)}, 0.8 / 10, 235.2),
+}
+"""Programs, services, rates, and p99 of ``simulate(spec, packets=20_000, replications=3, seed=5)``."""
+
+
+@pytest.mark.parametrize("name", VISITED)
+def test_a_job_finds_much_the_same_queue_at_each_visit(name):
+    program, services, rate, simulated = VISITED[name]
+    parts = {part: Station(service=law) for part, law in services.items()}
+    system = System(parts=parts, flows=Flow(arrivals=Poisson(), rate=rate, program=program))
+    assert_allclose(qm.solve(system).latency_p99, simulated, rtol=0.2)
