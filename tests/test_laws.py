@@ -253,6 +253,7 @@ def test_bursts_by_their_law_are_bursts_to_every_model():
     assert isinstance(modelled("arrivals", laws.Exponential(mean=3.0)), Poisson)
 
 
+@pytest.mark.in_ci(3)
 @pytest.mark.parametrize("law", TYPICAL.values(), ids=lambda law: type(law).__name__)
 def test_every_law_enters_simulators_at_the_rate_of_the_spec(law):
     for spec, arrivals in ((qm.Workload(arrivals=law), law), (QueueTraffic(arrivals=law), law)):

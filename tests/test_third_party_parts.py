@@ -57,6 +57,7 @@ def test_the_closed_form_is_that_of_a_station_with_set_up(rate):
     assert SleepingAccelerator().served(alone).response[0] == pytest.approx(exact, rel=1e-9)
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize(
     ("part", "rate"),
     [(SleepingAccelerator(), 0.02), (SleepingAccelerator(), 0.035), (CURVE, 0.08), (CURVE, 0.2)],

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize import Space, explore
@@ -59,7 +59,6 @@ def distinct_designs(choices, conditions):
     return seen
 
 
-@settings(max_examples=50)
 @given(conditional_spaces())
 def test_designs_that_differ_in_what_does_not_matter_are_one(drawn):
     choices, conditions = drawn
@@ -75,7 +74,6 @@ def test_designs_that_differ_in_what_does_not_matter_are_one(drawn):
         assert space.point(number) == space.point(expected[key])
 
 
-@settings(max_examples=50)
 @given(conditional_spaces(), st.integers(0, 8), st.integers(0, 2))
 def test_constraints_and_conditions_together(drawn, limit, kind):
     choices, conditions = drawn

@@ -9,7 +9,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import qmodels as qm
@@ -62,7 +62,6 @@ def assert_all(entries, expected):
         assert entry.error <= ALLOWED * abs(slope)
 
 
-@settings(max_examples=25)
 @given(load=st.floats(0.02, 0.98), rate=st.floats(1e-3, 1e3), servers=st.integers(1, 12))
 def test_stations_with_poisson_arrivals(load, rate, servers):
     capacity = rate / load / servers
@@ -150,7 +149,6 @@ def test_models_with_fixed_points(kind, fields, metrics):
         assert min(off) <= ALLOWED * scale
 
 
-@settings(max_examples=40)
 @given(
     at=st.floats(0.1, 100),
     distance=st.floats(1e-4, 0.03),
@@ -245,7 +243,6 @@ def test_one_call_of_a_smooth_model_and_two_near_a_kink():
     assert calls == [1 + 3 * 8, 8]
 
 
-@settings(max_examples=30)
 @given(load=st.floats(0.05, 0.95), unit=st.floats(1e-6, 1e6), scv=st.floats(0.01, 20))
 def test_units_change_derivatives_by_the_chain_rule_and_no_elasticity(load, unit, scv):
     def wait(one):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -446,7 +446,6 @@ def test_space_and_model_are_checked():
         explore(grid(), "solve", minimize="latency")
 
 
-@settings(max_examples=30)
 @given(
     values=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=20),
     limit=st.integers(0, 4),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize import Space, compare_fronts, explore, simplex_weights
@@ -141,7 +141,6 @@ def landscapes(draw):
     return grid, model
 
 
-@settings(max_examples=50)
 @given(landscapes(), st.booleans(), st.sampled_from([None, (1, 4)]))
 def test_a_search_is_never_worse_off_than_exhaustive_search_in_evaluations(landscape, coordinate, limits):
     grid, model = landscape
@@ -172,7 +171,6 @@ def test_a_search_is_never_worse_off_than_exhaustive_search_in_evaluations(lands
             assert sum(step.kept for step in scan) <= 1 or field is None, sweep
 
 
-@settings(max_examples=50)
 @given(landscapes())
 def test_coordinate_search_ends_where_no_single_change_helps(landscape):
     grid, model = landscape

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -100,7 +100,6 @@ def test_a_full_space_takes_one_call_per_word():
     assert CALLS == [(1, 5, 4)] * 6
 
 
-@settings(max_examples=40)
 @given(
     designs=st.sets(st.integers(0, 119), min_size=1), chunk=st.integers(1, 130), small=st.sampled_from([1, 8])
 )

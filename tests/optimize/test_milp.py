@@ -129,7 +129,6 @@ def test_the_points_are_those_of_all_designs(
         assert found.evaluations < (0.3 if known == "derived" else 0.6) * space().size
 
 
-@settings(max_examples=20)
 @given(st.data())
 def test_random_monotone_models_with_many_ties(data: Any) -> None:
     """Sums of random steps along the fields, so that metrics move as declared, and ties abound."""

@@ -4,13 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from optimize import compare_fronts, epsilon_thin, hypervolume, knee_index, nondominated
-
-quick = settings(max_examples=50)
 
 
 @st.composite
@@ -37,7 +35,6 @@ def dominated_by_hand(values, mask):
     return [saturated(b) or any(dominates(a, b) for a in values) for b in values]
 
 
-@quick
 @given(tables())
 def test_nondominated_is_the_definition(table):
     values, mask = table
@@ -47,7 +44,6 @@ def test_nondominated_is_the_definition(table):
     assert_array_equal(values, before)
 
 
-@quick
 @given(tables(infinite=False), st.randoms(use_true_random=False))
 def test_nondominated_does_not_depend_on_order_or_copies(table, random):
     values, mask = table
@@ -66,7 +62,6 @@ def test_a_saturated_design_is_never_on_the_front():
     assert nondominated(np.zeros((0, 3))).tolist() == []
 
 
-@quick
 @given(tables(signed=True))
 def test_the_knee_is_the_nearest_point_of_the_front(table):
     values, mask = table
@@ -108,7 +103,6 @@ def test_hypervolume_of_boxes():
     assert hypervolume([[1.0], [2.0]], reference=[4.0]) == 3
 
 
-@quick
 @given(tables(infinite=False, signed=True), st.sampled_from([0.0, 0.1, 0.5, 2.0]))
 def test_thinning_covers_every_point(table, epsilon):
     values, mask = table
@@ -127,7 +121,6 @@ def test_thinning_covers_every_point(table, epsilon):
         assert len(kept) == len(np.unique(front, axis=0))
 
 
-@quick
 @given(tables(infinite=False, positive=True), st.sampled_from([0.0, 0.1, 0.5]))
 def test_each_kept_point_covers_most_of_those_left(table, epsilon):
     values, mask = table
@@ -149,7 +142,6 @@ def test_each_kept_point_covers_most_of_those_left(table, epsilon):
     assert epsilon_thin(front, epsilon, maximize=mask).tolist() == sorted(kept)
 
 
-@quick
 @given(tables(infinite=False, positive=True, max_points=10))
 def test_thinning_of_positive_values_is_a_factor_and_near_the_smallest(table):
     values, mask = table
@@ -177,7 +169,6 @@ def test_thinning_of_positive_values_is_a_factor_and_near_the_smallest(table):
     assert len(kept) <= (1 + np.log(len(front))) * smallest
 
 
-@quick
 @given(tables(infinite=False), st.data())
 def test_part_of_a_front_has_part_of_the_volume(table, data):
     values, mask = table

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize import place
@@ -50,7 +50,6 @@ def instances(draw):
     return flows, distances, extra
 
 
-@settings(max_examples=40)
 @given(instance=instances())
 def test_placements_against_all_permutations(instance):
     flows, distances, extra = instance

@@ -73,13 +73,12 @@ def instances(draw):
     return groups, draw(st.sampled_from(SENSES)), budgets
 
 
-@settings(max_examples=60)
 @given(instances())
 def test_choices_equal_enumeration(instance):
     check_choice(*instance)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(instances())
 def test_choices_of_the_solver_equal_enumeration_to_their_resolution(instance):
     with pytest.MonkeyPatch.context() as patch:
@@ -107,7 +106,6 @@ def check_choice(groups, sense, budgets):
     assert sign * choice.objective <= min(costs) + choice.resolution + hair
 
 
-@settings(max_examples=120)
 @given(instances(), st.integers(2, 3))
 def test_fronts_equal_enumeration_to_thirteen_digits(instance, count):
     groups, sense, budgets = instance

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize import knee_index, nondominated
@@ -54,7 +54,6 @@ def test_the_regret_is_that_of_the_definition_and_the_best_is_the_knee(seed):
     assert found.feasible == sum(all(feasible[name][k] for name in tables) for k in range(30))
 
 
-@settings(max_examples=30)
 @given(seed=st.integers(0, 1000), scale=st.floats(1e-3, 1e3), shift=st.floats(-100, 100))
 def test_units_and_offsets_of_objectives_do_not_matter(seed, scale, shift):
     rng = np.random.default_rng(seed)

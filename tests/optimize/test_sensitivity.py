@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize import sensitivity
@@ -43,7 +43,6 @@ def only(entries):
     return entry
 
 
-@settings(max_examples=50)
 @given(x=st.floats(0.05, 0.95), power=st.floats(-3, 3))
 def test_derivatives_equal_the_formula_and_errors_cover_the_difference(x, power):
     def f(chip):
@@ -153,7 +152,6 @@ class Grid:
             raise ValueError("at most 1.9 together")
 
 
-@settings(max_examples=25)
 @given(
     points=st.lists(
         st.tuples(st.floats(0.0, 1.0), st.floats(0.5, 1.5), st.integers(1, 3)), min_size=1, max_size=12

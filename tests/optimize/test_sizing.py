@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize import size
@@ -27,7 +27,6 @@ def model(memory):
         }
 
 
-@settings(max_examples=60)
 @given(
     high=st.integers(1, 300),
     low=st.integers(1, 20),
@@ -66,7 +65,6 @@ def test_whole_numbers_equal_the_answer_of_looking_at_all(high, low, limit, whic
     assert answer.evaluations <= (65 if vectorized else 9 + 9)
 
 
-@settings(max_examples=40)
 @given(limit=st.floats(0.05, 50), vectorized=st.booleans())
 def test_a_real_field_is_bisected_to_the_tolerance(limit, vectorized):
     exact = 2.0 / (4 * limit / (1 + limit))  # wait = load / (1 - load) = limit

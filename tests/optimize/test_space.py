@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize import Space, get_field
@@ -65,7 +65,6 @@ def test_columns_agree_with_points():
     }
 
 
-@settings(max_examples=40)
 @given(
     shape=st.lists(st.integers(1, 5), min_size=2, max_size=2),
     data=st.data(),

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -117,7 +117,6 @@ def whole_of(name: str, goals: int) -> Any:
     return explore(SPACES[name], solve, **GOALS[goals])
 
 
-@settings(max_examples=40)
 @given(name=st.sampled_from(sorted(SPACES)), which=st.integers(0, len(GOALS) - 1), cut=st.sampled_from(CUTS))
 def test_the_front_that_is_kept_is_that_of_all_designs(name, which, cut):
     vectorized, chunk = cut

@@ -29,7 +29,6 @@ def observed(pipeline=8.0, service=4.0, noise=0.0, seed=0, rates=RATES):
     return RunSet.from_columns(settings={"rate": rates}, metrics={"latency": values})
 
 
-@settings(max_examples=25)
 @given(st.floats(1.0, 45.0), st.floats(1.2, 4.8))
 def test_recovers_known_parameters(pipeline, service):
     fit = calibrate(link, observed(pipeline, service), BOUNDS)

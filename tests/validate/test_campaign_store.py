@@ -16,7 +16,7 @@ from pathlib import Path
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.testing import assert_array_equal
 
@@ -328,7 +328,6 @@ def assert_identical(one, other):
         assert repr(one) == repr(other)
 
 
-@settings(max_examples=50)
 @given(value=VALUES)
 def test_a_record_loses_nothing(value):
     # This is what a store does to a record.

@@ -11,7 +11,7 @@ from validate import compare
 CACHES = qm.CacheSystem(cores=2, private=(CacheLevel(lines=64),), shared=CacheLevel(lines=512, slices=4))
 
 
-@pytest.mark.in_ci(3)
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize(
     ("spec", "options", "metric", "error"),
     [

@@ -97,6 +97,7 @@ EXACT = {
 }
 
 
+@pytest.mark.in_ci(5)
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_answers_lie_inside_their_intervals(name):
     comparison = compare(EXACT[name], passages=40_000, replications=16, seed=5, confidence=0.999)

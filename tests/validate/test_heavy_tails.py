@@ -75,6 +75,7 @@ def test_ordinary_systems_are_not_marked(name):
     assert all(e.valid for e in found)
 
 
+@pytest.mark.in_ci(2)
 @pytest.mark.parametrize("name", HEAVY)
 @pytest.mark.parametrize("passages", [5_000, 100_000])
 def test_heavy_ones_are_whatever_the_runs_happened_to_see(name, passages):
@@ -100,6 +101,7 @@ def test_the_result_says_that_times_are_from_the_idle_times():
     assert not simulate(queue(*ORDINARY["constant"]), passages=20_000, replications=4).from_idle_times
 
 
+@pytest.mark.in_ci(2)
 @pytest.mark.parametrize(
     "arrivals",
     [MAP(d0=[[-1.6, 0.1], [0.05, -0.25]], d1=[[1.5, 0.0], [0.0, 0.2]]), Pareto(mean=1.4, shape=2.5)],
@@ -127,6 +129,7 @@ def test_a_part_of_a_recording_says_nothing_about_its_rest():
     assert whole.valid
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("servers, from_idle_times", [(1, True), (8, False)])
 def test_whether_a_run_is_too_short_does_not_depend_on_how_high_it_was(servers, from_idle_times):
     spec = queue(Exponential(mean=1.0), 0.95 * servers, servers=servers)
@@ -210,6 +213,7 @@ def test_only_the_station_that_has_them_and_the_passage_through_it():
     assert not result["mean_waiting_time[heavy]"].valid and not result["system_response_time"].valid
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("station", [{"servers": 4}, {"capacity": 20}, {"discipline": "sharing"}])
 def test_where_the_wait_needs_fewer_moments_fewer_are_asked_for(station):
     load = 0.7 * station.get("servers", 1)

@@ -9,7 +9,7 @@ from multiprocessing import get_context
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as hs
 
 from qmodels import JobClass, QueueingNetwork, Station, single_station, tandem
@@ -66,7 +66,6 @@ def specs(draw):
 
 
 @given(spec=specs(), seed=hs.integers(0, 100))
-@settings(max_examples=25)
 def test_nothing_is_lost_and_little_holds_exactly(spec, seed):
     rows = np.concatenate(list(visit_records(spec, passages=2000, seed=seed)))
     run = run_replication(NetworkJob(spec=spec, seed=seed, replication=0, passages=1600))
@@ -100,7 +99,6 @@ def test_nothing_is_lost_and_little_holds_exactly(spec, seed):
     disciplines=hs.lists(hs.sampled_from(["fifo", "lifo", "priority"]), min_size=3, max_size=3),
     seed=hs.integers(0, 100),
 )
-@settings(max_examples=25)
 def test_no_station_holds_more_than_its_capacity(places, kinds, servers, disciplines, seed):
     stations = [
         Station(
@@ -367,7 +365,6 @@ steps = hs.lists(
 
 
 @given(steps=steps)
-@settings(max_examples=50)
 def test_first_event_is_always_that_of_a_sorted_list(steps):
     heap, places = new_calendar(EVENTS).heap, np.zeros(EVENTS, dtype=np.int64)
     expected: dict[int, tuple[float, bool, int]] = {}

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
@@ -76,7 +76,6 @@ def test_bad_estimates_and_too_few_replications():
         mean_interval([1.0], confidence=0.95)
 
 
-@settings(max_examples=50)
 @given(
     values=st.lists(st.floats(1e-2, 1e9), min_size=1, max_size=60),
     probability=st.floats(0.0, 1.0),
@@ -121,7 +120,6 @@ def test_kernels_and_numpy_use_the_same_bins():
     assert np.array_equal(counts, np.bincount(bins_of(values), minlength=BINS))
 
 
-@settings(max_examples=50)
 @given(value=st.floats(2.0**-20, 2.0**39), unit=st.floats(1e-9, 1e9))
 def test_a_bin_stands_for_its_values(value, unit):
     position = int(bins_of(value))
@@ -278,7 +276,6 @@ def test_a_run_shorter_than_its_memory_is_found():
     assert np.mean([run.batches for run in runs]) < 12
 
 
-@settings(max_examples=50)
 @given(
     totals=hnp.arrays(float, st.integers(10, 80), elements=st.floats(0, 1e6)),
     scale=st.floats(1e-3, 1e3),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from validate import Estimate
@@ -22,7 +22,6 @@ def about(best, half, confidence=0.95):
     return Estimate(low=best - half, best=best, high=best + half, confidence=confidence)
 
 
-@settings(max_examples=50)
 @given(replications=st.integers(0, 500), half=st.floats(0.0, 5.0), precision=st.floats(1e-3, 1.0))
 def test_laws_of_the_rule(replications, half, precision):
     more = more_replications([about(1.0, half)], replications=replications, precision=precision)

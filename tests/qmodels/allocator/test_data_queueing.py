@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -20,7 +20,6 @@ from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
 from qmodels.traffic import bimodal, heavy_tailed
 from validate import simulate
 
-checks = settings(max_examples=25)
 BLOCKS = 4096
 
 
@@ -57,6 +56,7 @@ SYSTEMS = [
 ]
 
 
+@pytest.mark.in_ci(3)
 @pytest.mark.parametrize("changes", SYSTEMS)
 def test_against_the_simulator(both, changes):
     model, simulated = both(**changes)
@@ -82,6 +82,7 @@ def test_against_the_simulator(both, changes):
     assert simulated["max_pointer_accesses_per_allocation"].best <= most
 
 
+@pytest.mark.in_ci(2)
 @pytest.mark.parametrize("admission", ["segment", "lossy"])
 @pytest.mark.parametrize("policy", ["lists", "lifo", "bank-lists", "bitmap"])
 def test_deletions_take_as_many_accesses_as_simulated(policy, admission):
@@ -93,6 +94,7 @@ def test_deletions_take_as_many_accesses_as_simulated(policy, admission):
         assert_allclose(model.metrics[name], simulated[name].best, rtol=0.04)
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("load", [1.1, 1.3])
 def test_overload_against_the_simulator(both, load):
     model, simulated = both(load_factor=load)
@@ -101,7 +103,6 @@ def test_overload_against_the_simulator(both, load):
         assert_allclose(getattr(model, name), simulated[name].best, rtol=rtol)
 
 
-@checks
 @given(
     st.integers(1, 6),
     st.integers(0, 12),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -12,12 +12,11 @@ from qmodels.allocator import free_list, list_chain
 from qmodels.allocator.list_memory import _endings
 from qmodels.systems.packets.free_list import allocation_accesses
 
-checks = settings(max_examples=25)
 MIX = {"segments": (1, 10, 24), "probability": (7 / 12, 4 / 12, 1 / 12)}
 SHORT = {"segments": (1, 2, 3, 18), "probability": (0.02, 0.18, 0.5, 0.3)}
 
 
-@pytest.mark.in_ci(3)
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("busy", [1, 2])
 @pytest.mark.parametrize("trials", [2, 3, 4, 5])
 @pytest.mark.parametrize("banks", [4, 8, 16])
@@ -30,7 +29,7 @@ def test_single_blocks_against_simulation(simulate_list, banks, busy, trials):
     assert_allclose(model.rejected_pmf[:2], rejected[:2], rtol=0.02)
 
 
-@pytest.mark.in_ci(3)
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("busy", [1, 2])
 @pytest.mark.parametrize("trials", [2, 3, 4])
 @pytest.mark.parametrize("law", [MIX, SHORT, {"segments": (8,), "probability": (1.0,)}])
@@ -43,7 +42,7 @@ def test_whole_packets_against_simulation(simulate_list, law, busy, trials):
     assert_allclose(model.adjacent_probability, near, rtol=0.1, atol=3e-5)
 
 
-@pytest.mark.in_ci(2)
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("trials", [2, 3])
 @pytest.mark.parametrize(
     "around",
@@ -75,7 +74,7 @@ def test_the_read_that_returns_a_packet_against_simulation(simulate_list, trials
     assert without.taken_busy_probability < 0.8 * taken
 
 
-@pytest.mark.in_ci(3)
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("trials", [2, 3, 5])
 @pytest.mark.parametrize(
     ("law", "around"),
@@ -96,7 +95,7 @@ def test_validated_lists_are_within_the_bar(simulate_list, law, around, trials):
     assert_allclose(model.taken_busy_probability, taken, rtol=0.05, atol=5e-4)
 
 
-@pytest.mark.in_ci(3)
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize(
     ("banks", "busy", "trials", "law", "around"),
     [
@@ -122,7 +121,7 @@ def test_long_accesses_against_simulation(simulate_list, banks, busy, trials, la
     assert_allclose(model.adjacent_probability, near, rtol=0.1, atol=3e-4)
 
 
-@pytest.mark.in_ci(3)
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize(("busy", "trials"), [(1, 2), (4, 3), (18, 2)])
 @pytest.mark.parametrize(
     "how",
@@ -172,7 +171,6 @@ def test_reads_while_an_input_writes_alone(within):
     assert same.taken_busy_probability == mean.taken_busy_probability
 
 
-@checks
 @given(st.integers(1, 12), st.integers(0, 2), st.floats(0, 1))
 def test_one_trial_meets_independent_banks(banks, busy, other):
     model = free_list(banks=banks, busy_accesses=busy, alloc_trial_count=1, other_access=other)
@@ -180,7 +178,6 @@ def test_one_trial_meets_independent_banks(banks, busy, other):
     assert model.mean_accesses == pytest.approx(1.0)
 
 
-@checks
 @given(st.integers(2, 32))
 def test_two_trials_for_single_blocks_are_independent(banks):
     # One rejected block at most, with a block of another bank on either side: no run of two.
@@ -188,7 +185,6 @@ def test_two_trials_for_single_blocks_are_independent(banks):
     assert_allclose(model.taken_busy_probability, banks**-2, rtol=2e-5)  # measured: 7e-6, with 2 banks
 
 
-@checks
 @given(st.integers(2, 9), st.integers(1, 2), st.sampled_from([MIX, SHORT]))
 def test_more_trials_or_banks_never_take_more_busy_banks(banks, busy, law):
     few = free_list(banks=banks, busy_accesses=busy, alloc_trial_count=[1, 2, 3], **law)
@@ -197,7 +193,6 @@ def test_more_trials_or_banks_never_take_more_busy_banks(banks, busy, law):
     assert np.all(many.taken_busy_probability <= few.taken_busy_probability + 1e-9)
 
 
-@checks
 @given(st.dictionaries(st.integers(1, 12), st.floats(0.01, 1.0), min_size=1, max_size=4), st.integers(2, 14))
 def test_packets_whose_first_ages_are_told_apart_keep_their_law(weights, ages):
     """Of sizes up to the last age the law, and the mean of all: beyond it blocks end alike."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -19,7 +19,6 @@ SEGMENT_CASE = published_case("dqm").names["varied"](
     "ports that take turns by the segment, Poisson arrivals of IMIX"
 )
 SIZES = {"segments": (1, 10, 24), "offered": (7 / 12, 4 / 12, 1 / 12)}
-checks = settings(max_examples=25)
 
 
 def tried_out(speed: float, overload: float, packets: int) -> tuple[np.ndarray, np.ndarray, float]:
@@ -55,7 +54,6 @@ def test_short_lists_are_those_tried_out(speed, overload):
     assert_allclose([*found.just_read[1:], *found.later], [*just_read[1:], *later], rtol=0.15)
 
 
-@checks
 @given(
     speed=st.floats(1.05, 12.0),
     refused=st.floats(1e-5, 0.2),
@@ -95,7 +93,6 @@ def test_inputs_no_faster_than_the_outputs_leave_the_list_long():
     assert not found.just_read.any() and not found.later.any()
 
 
-@checks
 @given(
     trials=st.integers(1, 9),
     banks=st.sampled_from([2, 4, 8, 16]),

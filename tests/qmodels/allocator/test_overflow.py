@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.allocator.stored import StoredPackets, list_overflow, overflow_metrics, refused_fraction
-
-checks = settings(max_examples=50)
 
 
 @pytest.mark.parametrize("load", [0.9, 1.0, 1.1])
@@ -27,7 +25,6 @@ def test_against_the_stationary_law_of_a_walk(load):
     assert_allclose(diffusion, refused, rtol=0.06)
 
 
-@checks
 @given(st.floats(1.05, 3.0), st.floats(1e5, 1e7), st.floats(1.0, 100.0))
 def test_overload_refuses_the_excess(load, blocks, variability):
     assert_allclose(
@@ -35,7 +32,6 @@ def test_overload_refuses_the_excess(load, blocks, variability):
     )
 
 
-@checks
 @given(st.floats(0.2, 3.0), st.floats(0.0, 1.0), st.floats(0.0, 1e5), st.floats(1.0, 1e5))
 def test_refusals_are_shares_and_add_up(load, share, large, small):
     one = list_overflow(
@@ -49,7 +45,6 @@ def test_refusals_are_shares_and_add_up(load, share, large, small):
         assert one.overflow_probability >= 1 - 1 / load - 1e-9
 
 
-@checks
 @given(st.floats(0.5, 2.0), st.floats(10.0, 1e4), st.floats(1.1, 5.0))
 def test_more_room_refuses_less(load, blocks, factor):
     few = refused_fraction(load=load, blocks=blocks, variability=10.0)

@@ -24,7 +24,6 @@ def packets(draw):
     return tuple(sizes), tuple((weights / weights.sum()).tolist())
 
 
-@settings(max_examples=20)
 @given(law=packets(), load=st.floats(1.02, 1.6))
 def test_what_is_not_lost_is_what_is_read(law, load):
     """In steady overload 1 - 1 / load of the segments are lost, one list or several, whatever the sizes."""

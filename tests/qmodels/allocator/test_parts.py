@@ -7,7 +7,7 @@ from math import isclose
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -18,8 +18,6 @@ from qmodels.allocator.trial_states import canonical, distinct, draw_any, draw_o
 from qmodels.allocator.trials import accesses_law, bank_lists_busy, bitmap_busy, stack_busy
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic, SelfSimilar
 from qmodels.traffic import OnOff, Recorded, Trace, fixed, imix
-
-checks = settings(max_examples=50)
 
 
 @pytest.mark.in_ci(1)
@@ -48,7 +46,6 @@ def test_access_order_against_ports_with_random_phases(inputs, outputs, speed):
     assert_allclose(order.other_packet, other_between / allocations, atol=0.01)
 
 
-@checks
 @given(
     st.floats(0.0, 1.0),
     st.integers(1, 8),
@@ -153,7 +150,6 @@ def test_pointer_cycles_by_hand():
 windows = st.lists(st.integers(0, 5), min_size=1, max_size=5).map(tuple)
 
 
-@checks
 @given(windows, st.permutations(range(6)))
 def test_renaming_banks_changes_nothing(window: tuple[int, ...], names: list[int]) -> None:
     assert canonical(window) == canonical([names[bank] for bank in window])
@@ -161,7 +157,6 @@ def test_renaming_banks_changes_nothing(window: tuple[int, ...], names: list[int
     assert len(distinct(window)) == max(canonical(window)) + 1
 
 
-@checks
 @given(st.integers(0, 4), st.integers(0, 3), st.integers(1, 6))
 def test_draws_are_those_of_all_equally_likely_words(known: int, count: int, banks: int) -> None:
     known = min(known, banks)
@@ -175,7 +170,6 @@ def test_draws_are_those_of_all_equally_likely_words(known: int, count: int, ban
     assert all(isclose(drawn[key], by_name[key], rel_tol=1e-12) for key in drawn)
 
 
-@checks
 @given(st.integers(0, 4), st.integers(0, 4), st.integers(1, 6))
 def test_windows_differ_as_far_as_there_are_banks(known: int, length: int, banks: int) -> None:
     drawn = draw_window(min(known, banks), length, banks)

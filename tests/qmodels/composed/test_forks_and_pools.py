@@ -70,6 +70,7 @@ def test_one_that_goes_round_is_a_renewal_process_and_a_full_server_leaves_as_it
     assert_allclose(many, 0.5, rtol=0.01)
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("tokens", [1, 2, 4])
 def test_a_pool_of_tokens_held_for_a_time_is_that_many_servers(tokens):
     """Waits of Erlang holds: those of M/E4/c, which `qmodels.networks` knows by simulation to 3 %."""

@@ -55,6 +55,7 @@ def test_the_share_is_that_of_random_arrivals_once_each(pause, between):
     assert pause_share(pause, between) * pause**2 / (2 * between) == pytest.approx(found, abs=noise)
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize(("jobs", "think"), [(1, None), (2, None), (4, None), (3, 200.0)])
 def test_jobs_that_go_round_meet_a_refresh_once(jobs, think):
     # As random arrivals they would wait 9 ns for refreshes at each read: 12 % too long for one job.

@@ -14,7 +14,6 @@ from qmodels.numerics.nodes import smooth_nodes
 from qmodels.traffic import Zipf
 from tests.qmodels.llc.exact_lru import exact_lru_hit_ratios
 
-checks = settings(max_examples=40)
 rules = st.sampled_from([("lru", 1.0), ("fifo", 1.0), ("random", 0.5), ("lru", 0.1)])
 
 
@@ -22,7 +21,6 @@ def zipf(items: int, exponent: float) -> np.ndarray:
     return Zipf(entries=items, exponent=exponent).probabilities()
 
 
-@checks
 @given(st.integers(2, 300), st.floats(0.0, 1.5), rules, st.data())
 def test_fills_the_cache_and_favours_the_popular(items, exponent, rule, data):
     p = zipf(items, exponent)
@@ -35,7 +33,6 @@ def test_fills_the_cache_and_favours_the_popular(items, exponent, rule, data):
     assert np.all(more >= hits - 1e-9)
 
 
-@checks
 @given(st.integers(10, 300), st.floats(0.0, 1.2), st.floats(0.05, 0.5), st.data())
 def test_steeper_popularity_hits_more(items, exponent, more, data):
     capacity = data.draw(st.integers(1, items - 1))
@@ -141,7 +138,6 @@ def test_equal_and_unwanted_lines_stay_as_they_are():
     assert sorted(zip(node.tolist(), number.tolist(), strict=True)) == [(0.0, 2.0), (0.25, 2.0), (0.5, 1.0)]
 
 
-@settings(max_examples=60)
 @given(st.floats(0.01, 20.0), st.floats(0.0, 200.0), st.floats(0.0, 20.0))
 def test_a_survival_function_and_its_integral(load, time, step):
     survival, integral = miss_gap(rate=load, dead_time=1.0, time=np.array([time, time + step]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -11,7 +11,6 @@ from qmodels.llc import copy_levels, exclusive_levels, hit_ratios, inclusive_lev
 from qmodels.llc.kept import lru_held
 from qmodels.traffic import Zipf
 
-checks = settings(max_examples=25)
 laws = st.builds(
     lambda n, a: Zipf(entries=n, exponent=a).probabilities(), st.integers(60, 400), st.floats(0.2, 1.3)
 )
@@ -21,7 +20,6 @@ def total(p, levels):
     return float(p @ (1.0 - np.prod(1.0 - levels, axis=0)))
 
 
-@checks
 @given(laws, st.integers(1, 25), st.integers(1, 25))
 def test_exclusive_lru_depends_on_the_sum_only(p, first, second):
     one = np.ones(len(p))
@@ -33,7 +31,6 @@ def test_exclusive_lru_depends_on_the_sum_only(p, first, second):
     assert_allclose(total(p, private), together, rtol=1e-9)
 
 
-@checks
 @given(laws, st.integers(1, 8), st.integers(1, 20), st.integers(1, 40))
 def test_more_of_the_shared_level_never_hurts(p, cores, private, shared):
     one = np.ones(len(p))
@@ -45,7 +42,6 @@ def test_more_of_the_shared_level_never_hurts(p, cores, private, shared):
         assert large >= small - 1e-7
 
 
-@checks
 @given(laws, st.integers(1, 20), st.integers(1, 40))
 def test_copies_waste_room(p, first, second):
     one = np.ones(len(p))
@@ -72,7 +68,6 @@ def test_a_last_level_that_holds_everything():
     assert_allclose(after[2], 0.0)
 
 
-@checks
 @given(laws, st.integers(5, 20), st.integers(30, 50))
 def test_inclusion_costs_hits(p, first, second):
     one = np.ones(len(p))
@@ -90,7 +85,6 @@ def test_groups_are_so_many_equal_lines():
         assert_allclose(np.repeat(grouped, count.astype(int), axis=1), single, rtol=1e-6)
 
 
-@checks
 @given(laws, st.integers(2, 50))
 def test_a_cache_is_full_and_one_line_is_the_last_asked_for(p, lines):
     for law, count in ((p, np.ones(len(p))), (p / 2, np.full(len(p), 2.0))):

@@ -7,7 +7,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import qmodels as qm
@@ -25,7 +25,6 @@ from qmodels.systems.spec.hashing import stable_hash
 from qmodels.systems.spec.text.toml import from_toml, to_toml
 from qmodels.traffic import Zipf
 
-FEW = settings(max_examples=25)
 NONE = HitRatios(l1=0.0, l2=0.0, llc=0.0, slice_shares=np.ones((1, 1)))
 FAST = 1e7
 """A rate at which a stage takes no time."""
@@ -36,7 +35,6 @@ def without_caches(**fields):
 
 
 @given(cores=st.integers(1, 28), capacity=st.integers(1, 150), load=st.floats(0.1, 2.0))
-@FEW
 def test_exponential_services_have_a_product_form(cores, capacity, load):
     """Where a request is a DRAM access alone, n requests have the weight comb(n + C - 1, n) rho^n."""
     spec = without_caches(cores=cores, capacity=capacity, load=load * cores / 32)
@@ -143,7 +141,6 @@ def test_channels_against_the_balance_equations():
 
 
 @given(mean=st.floats(0.01, 100), scv=st.floats(0.25, 1.0))
-@FEW
 def test_stages_of_a_visit_have_its_moments(mean, scv):
     times = 1 / np.array(_hypoexponential(mean, scv))
     assert times.sum() == pytest.approx(mean)
@@ -157,7 +154,6 @@ def test_stages_of_a_visit_have_its_moments(mean, scv):
     load=st.floats(0.05, 3.0),
     channels=st.integers(1, 40),
 )
-@FEW
 def test_laws(architecture, cores, capacity, load, channels):
     spec = LlcProcessor(
         architecture=architecture, cores=cores, capacity=capacity, load=load, channels=channels

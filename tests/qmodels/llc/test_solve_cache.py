@@ -33,6 +33,7 @@ def system(inclusion: str, slices: int) -> CacheSystem:
     )
 
 
+@pytest.mark.in_ci(2)
 @pytest.mark.parametrize("slices", [1, 4])
 @pytest.mark.parametrize("inclusion", INCLUSIONS)
 def test_every_level_finds_what_the_simulator_finds(inclusion, slices):

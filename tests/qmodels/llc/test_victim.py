@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.llc.victim import occupied_lines, victim_level
 
-checks = settings(max_examples=40)
 rates = st.floats(1e-4, 20.0)
 
 
-@checks
 @given(rates, st.floats(0.01, 1.0), st.floats(0.01, 50.0), st.integers(0, 20))
 def test_one_core_finds_what_it_pushed_in_time(rate, out, time, stages):
     hit, present, _ = victim_level(rate=np.array([rate]), out=out, cores=1, time=time, stages=stages)
@@ -24,7 +22,6 @@ def test_one_core_finds_what_it_pushed_in_time(rate, out, time, stages):
     assert_allclose(present, out * kept, rtol=1e-3)
 
 
-@checks
 @given(rates, st.integers(1, 300), st.floats(0.01, 100.0))
 def test_without_private_caches_to_speak_of_events_are_a_coin(rate, cores, time):
     """A fetch is followed at once by its push: the level is an LRU cache of all requests."""
@@ -34,7 +31,6 @@ def test_without_private_caches_to_speak_of_events_are_a_coin(rate, cores, time)
     assert_allclose([hit[0], present[0]], 1 - np.exp(-rate * time), rtol=1e-3)
 
 
-@checks
 @given(rates, st.floats(0.05, 0.999), st.integers(2, 200), st.floats(0.01, 100.0))
 def test_probabilities_and_order(rate, out, cores, time):
     a = np.array([rate / cores])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -17,7 +17,6 @@ from qmodels.markov import (
     map_superposition,
 )
 
-laws = settings(max_examples=30)
 seeds = st.integers(0, 10**6)
 
 
@@ -41,7 +40,6 @@ def gaps_by_inverse(process):
     return mean, second, np.array(joint)
 
 
-@laws
 @given(seeds, st.integers(1, 5), st.floats(1e-9, 1e9))
 def test_moments_and_correlations(seed, n, unit):
     process = random_process(seed, n)
@@ -58,7 +56,6 @@ def test_moments_and_correlations(seed, n, unit):
     assert_allclose(index_of_dispersion(faster), index_of_dispersion(process), rtol=1e-7)
 
 
-@laws
 @given(seeds, st.integers(1, 4))
 def test_dispersion_of_counts_is_that_of_the_gaps_with_their_correlations(seed, n):
     process = random_process(seed, n)
@@ -66,7 +63,6 @@ def test_dispersion_of_counts_is_that_of_the_gaps_with_their_correlations(seed, 
     assert_allclose(index_of_dispersion(process), process.scv * (1 + 2 * correlations.sum()), rtol=1e-9)
 
 
-@laws
 @given(seeds, st.integers(1, 3), st.integers(1, 3))
 def test_superposition(seed, n, m):
     """Rates add up, and so do the asymptotic variances of the counts."""
@@ -107,7 +103,6 @@ def test_the_variance_of_a_modulated_count():
     assert_allclose(index_of_dispersion(process), 1 + 2 * covariance / (law @ rates), rtol=1e-9)
 
 
-@laws
 @given(
     st.floats(1e-6, 1e6),
     st.floats(0.3, 20.0),

@@ -5,13 +5,12 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.markov import CTMC, birth_death, birth_death_infinite
 
-laws = settings(max_examples=40)
 seeds = st.integers(0, 10**6)
 
 
@@ -20,7 +19,6 @@ def random_rates(seed, n, decades):
     return 10.0 ** rng.uniform(-decades, decades, (2, n))
 
 
-@laws
 @given(seeds, st.integers(1, 40), st.floats(0, 9))
 def test_against_a_general_chain(seed, n, decades):
     up, down = random_rates(seed, n, decades)
@@ -57,7 +55,6 @@ def test_long_products_in_high_precision(n, decades):
     assert_allclose(found.log_probabilities, logs, rtol=1e-13, atol=1e-14)
 
 
-@laws
 @given(st.floats(0.01, 0.999), st.floats(1e-6, 1e6), st.integers(1, 6))
 def test_a_geometric_tail_is_the_chain_without_end(ratio, unit, head):
     """M/M/1 whatever the number of states spelled out; the unit of time only scales the throughput."""

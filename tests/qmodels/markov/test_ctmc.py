@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.linalg import expm
@@ -14,7 +14,6 @@ from scipy.linalg import expm
 from qmodels.markov import CTMC
 from qmodels.markov.chains import uniformization
 
-laws = settings(max_examples=30)
 seeds = st.integers(0, 10**6)
 
 
@@ -183,7 +182,6 @@ def test_bad_names_and_values(call, message):
 # Transient behaviour
 
 
-@laws
 @given(seeds, st.integers(2, 7), st.floats(1e-3, 30.0))
 def test_transient_law_is_the_matrix_exponential(seed, n, time):
     generator = random_generator(seed, n)
@@ -191,7 +189,6 @@ def test_transient_law_is_the_matrix_exponential(seed, n, time):
     assert_allclose(chain.transient(times=time, initial=0), expm(generator * time)[0], atol=1e-12)
 
 
-@laws
 @given(seeds, st.integers(2, 7), st.floats(1e-2, 1e4), st.floats(1e-2, 1e4))
 def test_semigroup_and_mean_occupancy(seed, n, s, t):
     """Running s and then t is running s + t; over several methods of evaluation."""
@@ -206,7 +203,6 @@ def test_semigroup_and_mean_occupancy(seed, n, s, t):
     )
 
 
-@laws
 @given(seeds, st.integers(2, 6), st.floats(1e-9, 1e9))
 def test_the_unit_of_time_does_not_matter(seed, n, unit):
     generator = random_generator(seed, n)
@@ -282,7 +278,6 @@ def test_shapes_follow_the_times():
 # Absorption
 
 
-@laws
 @given(seeds, st.integers(3, 9))
 def test_absorption_against_a_long_run_of_steps(seed, n):
     """Jump by jump: P^k for large k, and the holding times summed over all steps."""

@@ -6,14 +6,13 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.markov import CTMC, DTMC
 from qmodels.markov.chains import dtmc as dtmc_module
 
-laws = settings(max_examples=30)
 seeds = st.integers(0, 10**6)
 
 
@@ -23,7 +22,6 @@ def random_matrix(seed, n):
     return matrix / matrix.sum(axis=1, keepdims=True)
 
 
-@laws
 @given(seeds, st.integers(1, 9))
 def test_stationary_law_is_the_limit_of_powers(seed, n):
     matrix = random_matrix(seed, n)
@@ -35,7 +33,6 @@ def test_stationary_law_is_the_limit_of_powers(seed, n):
     assert_allclose(as_rates.stationary().probabilities, law.probabilities, rtol=1e-12)
 
 
-@laws
 @given(seeds, st.integers(2, 6), st.integers(0, 40), st.integers(0, 40))
 def test_steps_and_visits(seed, n, first, second):
     matrix = random_matrix(seed, n)
@@ -60,7 +57,6 @@ def test_squaring_and_stepping_agree(monkeypatch):
     assert_allclose(squared[1], stepped[1], rtol=1e-12)
 
 
-@laws
 @given(seeds, st.integers(3, 8))
 def test_absorption_against_powers(seed, n):
     matrix = random_matrix(seed, n)

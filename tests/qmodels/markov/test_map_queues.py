@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
@@ -27,7 +27,6 @@ from qmodels.markov.processes import map_queues as map_queues_module
 from qmodels.markov.processes.arrival_process import Arrivals
 from qmodels.queues import gmc, mg1
 
-laws = settings(max_examples=20)
 seeds = st.integers(0, 10**6)
 UNIT = Exponential(mean=1.0)
 
@@ -129,7 +128,6 @@ def test_poisson_arrivals_and_hyperexponential_services_in_full():
     assert_allclose(found.waiting_time_tail(t), expected, rtol=1e-11)
 
 
-@laws
 @given(seeds, st.integers(1, 3), st.integers(1, 3), st.floats(0.05, 0.6))
 def test_against_a_large_finite_chain(seed, n, m, load):
     arrivals, service = random_arrivals(seed, n), random_service(seed, m)
@@ -143,7 +141,6 @@ def test_against_a_large_finite_chain(seed, n, m, load):
     assert_allclose(found.waiting_probability, busy, rtol=1e-6)
 
 
-@laws
 @given(seeds, st.integers(1, 3), st.integers(1, 2), st.floats(0.05, 0.9))
 def test_distributions_agree_with_the_moments(seed, n, m, load):
     arrivals, service = random_arrivals(seed, n), random_service(seed, m)
@@ -161,7 +158,6 @@ def test_distributions_agree_with_the_moments(seed, n, m, load):
         assert_allclose(second - float(mean) ** 2, variance, rtol=1e-5, atol=1e-12)
 
 
-@laws
 @given(seeds, st.floats(1e-9, 1e9))
 def test_the_unit_of_time(seed, unit):
     arrivals, service = random_arrivals(seed, 2), random_service(seed, 2)
@@ -193,7 +189,6 @@ def test_variances_of_large_systems_are_left_out(monkeypatch):
 # MAP/MAP/1
 
 
-@laws
 @given(seeds, st.integers(1, 3), st.floats(0.05, 0.9))
 def test_renewal_services_are_map_ph_1(seed, n, load):
     arrivals, law = random_arrivals(seed, n), random_service(seed, 2)
@@ -232,7 +227,6 @@ def test_correlated_services_against_a_finite_chain():
 # MAP/G/1/K
 
 
-@laws
 @given(seeds, st.integers(1, 3), st.integers(1, 3), st.integers(1, 9), st.floats(0.01, 3.0))
 def test_finite_room_state_by_state(seed, n, m, capacity, load):
     arrivals, service = random_arrivals(seed, n), random_service(seed, m)
@@ -306,7 +300,6 @@ def test_bad_capacity(capacity, message):
     assert str(caught.value) == message
 
 
-@laws
 @given(seeds, st.integers(1, 3), st.integers(1, 3), st.floats(0.05, 0.95))
 def test_one_server_of_phases_is_the_same_in_every_model(seed, n, m, load):
     arrivals, service = random_arrivals(seed, n), random_service(seed, m)

@@ -32,7 +32,6 @@ from qmodels.markov import (
 )
 from qmodels.queues import mg1_fcfs
 
-laws = settings(max_examples=25)
 seeds = st.integers(0, 10**6)
 PHASE = formulas(phase_type(Exponential(mean=1.0)))
 
@@ -60,7 +59,7 @@ def integral(function, law):
 # Functions
 
 
-@settings(laws, max_examples=10)
+@settings(max_examples=10)
 @given(seeds, st.integers(1, 5))
 def test_functions_agree_with_the_matrix_exponential_and_with_each_other(seed, n):
     law = random_law(seed, n)
@@ -143,7 +142,6 @@ def test_constructors():
 # Operations
 
 
-@laws
 @given(seeds, st.integers(1, 3), st.integers(1, 3))
 def test_minimum_maximum_and_sum_by_integration(seed, n, m):
     a, b = random_law(seed, n), random_law(seed + 1, m)
@@ -171,7 +169,6 @@ def test_a_mixture_of_three_laws():
     assert_allclose(formulas(ph_mixture(weights, parts)).tail(x), exact, rtol=1e-11)
 
 
-@laws
 @given(seeds, st.integers(1, 6))
 def test_canonical_form(seed, n):
     """The same law in the series form with ascending rates; a second application changes nothing."""
@@ -191,7 +188,6 @@ def test_canonical_form(seed, n):
 # Fitting
 
 
-@laws
 @given(st.floats(0.006, 200.0), st.floats(1e-9, 1e9))
 def test_two_moments(scv, mean):
     law = ph_from_moments(mean=mean, scv=scv)
@@ -199,7 +195,6 @@ def test_two_moments(scv, mean):
     assert len(law.initial) == (2 if scv > 1 else np.ceil(1 / scv - 1e-9))
 
 
-@settings(laws, max_examples=50)
 @given(seeds, st.integers(2, 12), st.floats(1e-6, 1e6))
 def test_three_moments_of_any_acyclic_law_are_matched_with_no_more_phases(seed, n, unit):
     law = formulas(scaled(random_series(seed, n), unit))
@@ -209,7 +204,6 @@ def test_three_moments_of_any_acyclic_law_are_matched_with_no_more_phases(seed, 
         assert_allclose(found.moment(k), law.moment(k), rtol=2e-9)
 
 
-@settings(laws, max_examples=50)
 @given(seeds, st.integers(2, 9))
 def test_moments_of_acyclic_laws_lie_within_the_bounds(seed, n):
     law = formulas(random_series(seed, n))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.markov import CTMC, qbd
 from qmodels.markov.processes.qbd import first_passage
 
-laws = settings(max_examples=25)
 seeds = st.integers(0, 10**6)
 
 
@@ -52,7 +51,6 @@ def truncated(up, local, down, boundary, levels):
     return law[:b], law[b:].reshape(levels, m)
 
 
-@laws
 @given(seeds, st.integers(1, 4), st.floats(0.05, 0.7))
 def test_against_the_truncated_chain(seed, m, load):
     up, local, down = random_blocks(seed, m, load)
@@ -75,7 +73,6 @@ def test_against_the_truncated_chain(seed, m, load):
     assert_allclose(found.decay_rate, totals[41] / totals[40], rtol=1e-6)
 
 
-@laws
 @given(seeds, st.integers(1, 5), st.floats(0.05, 3.0), st.floats(1e-9, 1e9))
 def test_equations_and_the_unit_of_time(seed, m, load, unit):
     up, local, down = random_blocks(seed, m, load)

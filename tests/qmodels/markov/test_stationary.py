@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.sparse.linalg import spsolve
@@ -19,8 +19,6 @@ from qmodels.markov.chains.stationary import (
     single_class_law,
     solve_irreducible,
 )
-
-laws = settings(max_examples=30)
 
 
 def random_rates(seed, n, low=-9.0, high=9.0, density=0.5):
@@ -67,7 +65,6 @@ def tandem_rates(places, arrival_rate, servers=5):
     return sp.csr_array((values, (rows, columns)), shape=(state.size, state.size))
 
 
-@laws
 @given(st.integers(0, 10**6), st.integers(2, 9))
 def test_the_elimination_is_exact_in_every_state_over_eighteen_decades(seed, n):
     rates = random_rates(seed, n)
@@ -77,7 +74,6 @@ def test_the_elimination_is_exact_in_every_state_over_eighteen_decades(seed, n):
     assert used == "gth"
 
 
-@laws
 @given(st.integers(0, 10**6), st.integers(2, 60))
 def test_factors_are_exact_in_every_state_unless_they_say_that_they_cannot_be(seed, n):
     rates = sp.csr_array(random_rates(seed, n, -6, 6, 0.2))
@@ -90,7 +86,6 @@ def test_factors_are_exact_in_every_state_unless_they_say_that_they_cannot_be(se
         assert_allclose(law, solve_irreducible(rates)[0], rtol=LARGEST_ERROR)
 
 
-@laws
 @given(st.integers(0, 10**6), st.integers(2, 60), st.floats(1e-9, 1e9))
 def test_laws_of_the_law(seed, n, unit):
     """It sums to 1, balances, and does not depend on the unit of time or the order of the states."""

@@ -2,18 +2,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.memory.dram.bank_waits import in_order_banks, ready_first_banks
 from qmodels.queues import mg1
 
-few = settings(max_examples=40)
 loads = st.floats(0.01, 0.98)
 
 
-@few
 @given(loads, st.floats(1, 20), st.floats(1, 2), st.integers(1, 64), st.floats(0, 1))
 def test_two_slots_at_most_is_pollaczek_khinchine(load, burst, ratio, banks, hits):
     q = (1 - hits) / banks
@@ -27,7 +25,6 @@ def test_two_slots_at_most_is_pollaczek_khinchine(load, burst, ratio, banks, hit
     assert_allclose(found.mean_waiting_time, rate * square / (2 * (1 - load)), rtol=1e-7)
 
 
-@few
 @given(loads, st.sampled_from(["order", "ready"]), st.floats(1, 12), st.floats(0.1, 10))
 def test_laws(load, kind, ratio, unit):
     solve = in_order_banks if kind == "order" else ready_first_banks

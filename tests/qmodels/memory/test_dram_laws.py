@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -30,7 +30,6 @@ from qmodels.systems.memory.dram_map import DramGeometry, Interleaved
 from qmodels.systems.memory.dram_timing import abstract
 from qmodels.systems.memory.dram_traffic import Packets
 
-few = settings(max_examples=20)
 DDR4 = dram("DDR4-3200")
 QUIET = dram("DDR4-3200", t_refi=0, t_rfc=0)
 BANKS = replace(
@@ -42,7 +41,6 @@ def at(spec, rate, **traffic):
     return replace(spec, traffic=RandomBlocks(arrival_rate=rate, **traffic))
 
 
-@few
 @given(
     wait=st.floats(0.1, 30.0),
     longest=st.floats(2.0, 60.0),
@@ -96,7 +94,6 @@ def test_rows_are_open_where_their_bank_was_used_since_the_refresh():
     assert _row_open(QUIET, rates) == 1
 
 
-@few
 @given(hits=st.floats(0.0, 1.0), writes=st.floats(0.0, 1.0))
 def test_times_of_a_bank_are_a_mixture_of_pairs(hits, writes):
     traffic = RandomBlocks(row_hit_probability=hits, write_fraction=writes)
@@ -117,7 +114,6 @@ def test_times_of_a_bank_are_a_mixture_of_pairs(hits, writes):
     assert_allclose(bank_times(half, access_pattern(half))[0], (t.read_cycle + sum(closes) + t.t_ccd_l) / 4)
 
 
-@few
 @given(hits=st.floats(0.0, 1.0), writes=st.floats(0.0, 1.0))
 def test_hits_among_writes_are_the_same_for_either_direction(hits, writes):
     found, other = (

@@ -60,7 +60,7 @@ MET = [
 ]  # fmt: skip
 
 
-@pytest.mark.in_ci(5)
+@pytest.mark.in_ci(2)
 @pytest.mark.parametrize("load", [0.4, 0.8])
 @pytest.mark.parametrize("spec", MET, ids=range(len(MET)))
 def test_waits_and_conflicts_are_simulated(spec, load):
@@ -76,6 +76,7 @@ def test_waits_and_conflicts_are_simulated(spec, load):
     assert_allclose(model.read_conflict_probability, own.read_conflict_probability.best, atol=0.02)
 
 
+@pytest.mark.in_ci(3)
 @pytest.mark.parametrize("spec", MET, ids=range(len(MET)))
 def test_the_largest_rate_is_simulated(spec):
     below, above = (simulate(at(spec, load), accesses=40_000, replications=2) for load in (0.95, 1.05))
@@ -107,6 +108,7 @@ def test_ready_first_is_that_of_its_banks():
         assert_allclose(solve_dram(spec).read_latency, 4 + known.mean_waiting_time)
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize(("policy", "hits", "rate"), [("closed", 0.0, 0.03), ("open", 0.6, 0.2)])
 def test_conflicts_of_three_bursts_in_order(policy, hits, rate):
     """Issue 14: .0624 against .036 simulated; with open rows, whose closing takes no time, .457 and .0875."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.stats import gamma
@@ -18,7 +18,6 @@ from qmodels.memory.numa.network import _block, _stays_in_step, _wait, structure
 from qmodels.memory.numa.solve import _lateness, solve_numa
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine
 
-few = settings(max_examples=25)
 FETCH, WRITE = 100 + 192 * 45, 100 + 64 * 45
 
 
@@ -74,7 +73,6 @@ def test_the_largest_of_normal_numbers(cores, exact):
     assert _lateness(cores) == pytest.approx(exact, rel=0.05)
 
 
-@few
 @given(scv=st.sampled_from([1.0, 0.25, 0.04]), ratio=st.floats(0.05, 5.0))
 def test_a_block_takes_the_longer_of_computing_and_transfer(scv, ratio):
     """Against the integral over the gamma law; with one buffer it takes both."""
@@ -118,7 +116,6 @@ def test_waits_for_a_channel_and_for_a_pool():
     assert_allclose(found, [0, 15, 30])
 
 
-@few
 @given(st.lists(st.floats(0.0, 1.0), min_size=2, max_size=6))
 def test_others_are_as_many_as_are_active(activity):
     law = number_of_others(np.array(activity)[:, None])[:, 0]

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -22,8 +22,6 @@ from qmodels.systems.memory.dram_presets import PRESETS
 from qmodels.systems.memory.dram_timing import abstract
 from qmodels.systems.memory.dram_traffic import AddressTrace, Packets
 from validate import simulate
-
-few = settings(max_examples=30)
 
 
 @st.composite
@@ -49,7 +47,6 @@ def systems(draw):
     return replace(spec, traffic=traffic)
 
 
-@few
 @given(systems(), st.floats(0.02, 0.95))
 def test_laws(spec, load):
     top = solve_dram(spec).in_cycles()["saturation_rate"]
@@ -84,7 +81,6 @@ def test_laws(spec, load):
     assert alone.in_cycles()["saturation_rate"] == pytest.approx(top)
 
 
-@few
 @given(st.integers(1, 9), st.integers(1, 9))
 def test_the_step_is_nothing_to_one_channel(step, other):
     traffic = Packets(blocks=11, arrival_rate=0.04)
@@ -223,6 +219,7 @@ def test_a_curve_is_its_points(spec):
             assert_allclose(curve.latency_parts[name][k], value, rtol=1e-12, atol=1e-15, err_msg=name)
 
 
+@pytest.mark.in_ci(3)
 @pytest.mark.parametrize("writes", [0.1, 0.3, 0.5])
 @pytest.mark.parametrize("hits", [0.0, 0.5, 0.9])
 def test_writes_and_row_hits_up_to_the_largest_rate(writes, hits):
@@ -252,7 +249,7 @@ def test_all_banks_are_busy_beyond_the_largest_rate(scheduler, page_policy):
         assert answer.read_conflict_probability == answer.write_conflict_probability == 1
 
 
-@pytest.mark.in_ci(3)
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("preset", ["DDR4-3200", "DDR5-6400", "HBM3", "LPDDR5-6400"])
 @pytest.mark.parametrize("page_policy", ["open", "closed"])
 def test_reads_among_forced_writes_are_simulated(preset, page_policy):
@@ -292,6 +289,7 @@ def test_the_last_of_writes_that_go_one_by_one():
     assert chain.of(8, 1.0)[0] == pytest.approx(0.0)
 
 
+@pytest.mark.in_ci(1)
 # Largest errors measured: 3.5 points where pages stay open, 0.4 where they are closed.
 @pytest.mark.parametrize(("page_policy", "points"), [("open", 0.04), ("closed", 0.006)])
 @pytest.mark.parametrize("hits", [0.0, 0.5])
@@ -305,6 +303,7 @@ def test_conflicts_of_random_accesses_are_simulated(page_policy, points, hits, l
     assert_allclose(found.read_conflict_probability, known.read_conflict_probability.best, atol=points)
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("page_policy", ["open", "closed"])
 @pytest.mark.parametrize("load", [0.3, 0.7])
 def test_packets_that_read_and_write_are_simulated(page_policy, load):

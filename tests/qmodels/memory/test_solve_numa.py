@@ -184,7 +184,7 @@ def test_bounds_name_what_binds():
     assert numa_bounds(balanced).overlap_speedup == pytest.approx(2)
 
 
-@pytest.mark.in_ci(4)
+@pytest.mark.in_ci(2)
 @pytest.mark.parametrize("double", [True, False])
 @pytest.mark.parametrize("assignment", ["paired", "enumerated", "any"])
 @pytest.mark.parametrize("placement", ["one", "all", "clustered"])

@@ -10,8 +10,6 @@ from numpy.testing import assert_allclose
 from qmodels.networks import bard_schweitzer, convolution, linearizer, mixed, mva
 from qmodels.networks.closed import amva
 
-LAWS = settings(max_examples=40)
-
 
 def random_networks(seed, count, draw):
     rng = np.random.default_rng(seed)
@@ -96,7 +94,6 @@ def test_priority_order_can_be_given():
     )
 
 
-@LAWS
 @given(
     demands=st.lists(st.floats(0.05, 3.0), min_size=1, max_size=4),
     people=st.integers(1, 200),
@@ -116,7 +113,7 @@ def test_laws(demands, people, think, unit):
         assert_allclose(queued.system_throughput, r.system_throughput, rtol=1e-7)
 
 
-@settings(LAWS, max_examples=12)
+@settings(max_examples=12)
 @given(
     times=hnp.arrays(float, (3, 2), elements=st.floats(0.1, 3.0)),
     people=st.tuples(st.integers(60, 200), st.integers(60, 200)),
@@ -132,7 +129,6 @@ def test_many_jobs_keep_a_server_busy_in_any_unit(times, people, scv):
         assert_allclose(3.0 * tripled.system_throughput, r.system_throughput, rtol=1e-6)
 
 
-@LAWS
 @given(
     scv=st.floats(0.0, 10.0),
     people=st.integers(1, 60),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -16,10 +16,8 @@ from qmodels.networks import (
 )
 
 ALL = (asymptotic_bounds, balanced_job_bounds, proportional_bounds, geometric_bounds)
-LAWS = settings(max_examples=50)
 
 
-@LAWS
 @given(
     demands=st.lists(st.sampled_from([0.05, 0.3, 0.7, 1.0]) | st.floats(0.01, 3.0), min_size=1, max_size=6),
     people=st.integers(1, 80),
@@ -38,7 +36,6 @@ def test_exact_mva_is_within(demands, people, think):
             assert np.all(b.mean_number_upper >= r.mean_number_in_system - 1e-10)
 
 
-@LAWS
 @given(
     demands=st.lists(st.floats(0.05, 3.0), min_size=1, max_size=4),
     servers=st.lists(st.sampled_from([1, 2, 5]), min_size=4, max_size=4),

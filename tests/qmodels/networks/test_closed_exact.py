@@ -6,7 +6,7 @@ from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -22,7 +22,6 @@ from qmodels.networks.closed.means import representable
 from qmodels.networks.closed.mva import _one_class
 
 times = st.floats(0.05, 5.0)
-LAWS = settings(max_examples=40)
 
 
 @st.composite
@@ -57,7 +56,6 @@ def lines(draw, classes=2):
     return network, balance
 
 
-@LAWS
 @given(line=lines())
 def test_mva_convolution_and_balance_equations_agree(chain, line):
     network, balance = line
@@ -69,7 +67,6 @@ def test_mva_convolution_and_balance_equations_agree(chain, line):
         assert_allclose(r.throughput, flow, rtol=1e-11)
 
 
-@LAWS
 @given(
     demands=st.lists(times, min_size=1, max_size=4),
     rates=st.lists(st.floats(0.2, 4.0), min_size=1, max_size=6),
@@ -135,7 +132,6 @@ def test_two_class_load_dependent_utilization_is_the_share_of_the_service(chain)
     assert_allclose(r.utilization[0].sum(), 1 - joint[0, 0], rtol=1e-12)
 
 
-@LAWS
 @given(line=lines(classes=3), unit=st.floats(1e-6, 1e6))
 def test_unit_of_time_and_conservation(line, unit):
     network, _ = line
@@ -159,7 +155,6 @@ def test_unit_of_time_and_conservation(line, unit):
     assert np.all(r.station_utilization <= 1 + 1e-12)
 
 
-@LAWS
 @given(
     demands=st.lists(times, min_size=2, max_size=5),
     servers=st.lists(st.sampled_from([1, 2, 5]), min_size=5, max_size=5),
@@ -182,7 +177,6 @@ def test_more_jobs_and_servers_help(demands, servers, people, think):
     )
 
 
-@LAWS
 @given(line=lines(classes=2))
 def test_one_class_split_in_two_equal_ones(line):
     network, _ = line

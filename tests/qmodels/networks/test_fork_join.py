@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -13,8 +13,6 @@ from qmodels.markov import CTMC
 from qmodels.networks import fork_join, fork_join_unequal, split_merge
 from qmodels.networks.open.fork_join import _mean_largest
 from qmodels.queues import mm1
-
-LAWS = settings(max_examples=40)
 
 
 def by_chain(load, rates, room):
@@ -66,6 +64,7 @@ def simulated(rng, load, rates, jobs):
     return longest[jobs // 10 :].mean()
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize(("branches", "load", "error"), [(4, 0.5, 0.02), (16, 0.5, 0.01), (8, 0.8, 0.05)])
 def test_many_branches_against_simulation(branches, load, error):
     rng = np.random.default_rng(1)
@@ -77,7 +76,6 @@ def test_many_branches_against_simulation(branches, load, error):
     assert q.mean_response_time_lower < mean < q.mean_response_time_upper
 
 
-@LAWS
 @given(load=st.floats(0.01, 0.98), branches=st.integers(1, 40), unit=st.floats(1e-6, 1e6))
 def test_laws(load, branches, unit):
     q = fork_join(arrival_rate=load, service_rate=1.0, branches=branches)
@@ -94,7 +92,6 @@ def test_laws(load, branches, unit):
         assert_allclose([q.mean_response_time, merge.mean_response_time], one, rtol=1e-12)
 
 
-@LAWS
 @given(rates=st.lists(st.floats(0.2, 20.0), min_size=1, max_size=6))
 def test_mean_of_the_largest_by_inclusion_and_exclusion(rates):
     exact = sum(

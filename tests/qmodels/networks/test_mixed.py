@@ -2,13 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.networks import bcmp, mixed, mva
-
-LAWS = settings(max_examples=40)
 
 
 @pytest.mark.parametrize("servers", [[1, 1], [1, 3], [2, 3], [6, np.inf]])
@@ -37,7 +35,6 @@ def test_against_balance_equations(chain, servers):
     assert r.kind == "exact" and r.stable.all()
 
 
-@LAWS
 @given(
     load=st.floats(0.0, 0.9),
     servers=st.lists(st.integers(1, 5), min_size=2, max_size=2),

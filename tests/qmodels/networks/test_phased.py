@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -33,7 +33,6 @@ def ring(laws, population, **station):
     )
 
 
-@settings(max_examples=30)
 @given(
     kinds=st.lists(
         st.tuples(st.sampled_from(LAWS), st.sampled_from(["delay", "shared", "fifo"])), min_size=2, max_size=3
@@ -100,7 +99,6 @@ def test_what_is_no_chain_of_a_size_is_approximated_with_a_doubt_or_an_error():
     assert known.kind == "approximation" and known.validated and 0.5 < low < high < 2.0
 
 
-@settings(max_examples=40)
 @given(
     inside=st.lists(st.floats(0.05, 3.0), min_size=1, max_size=4),
     outside=st.lists(st.floats(0.05, 3.0), min_size=1, max_size=3),

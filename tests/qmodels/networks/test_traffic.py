@@ -3,13 +3,11 @@
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.networks import routing_matrix, traffic_equations, visit_ratios
-
-LAWS = settings(max_examples=40)
 
 
 @st.composite
@@ -29,7 +27,6 @@ def routings(draw, least_loss=0.05):
     return weights * np.where(total > 0, kept / np.where(total > 0, total, 1), 0)[:, None]
 
 
-@LAWS
 @given(routing=routings(), entering=st.lists(st.floats(0.0, 10.0), min_size=5, max_size=5))
 def test_flow_is_conserved(routing, entering):
     gamma = np.array(entering[: len(routing)])
@@ -57,7 +54,6 @@ def test_classes_share_have_their_own_or_change():
     assert_allclose(traffic_equations(arrival_rate=gamma, routing=change), [[1, 2], [0.5, 3]])
 
 
-@LAWS
 @given(routing=routings(least_loss=0.0))
 def test_visits_are_a_fixed_point(routing):
     size = len(routing)

@@ -46,6 +46,7 @@ def test_one_transaction_takes_what_its_parts_do(think, service, width, reads, t
     )
 
 
+@pytest.mark.in_ci(3)
 @pytest.mark.parametrize(
     "noc",
     [
@@ -90,6 +91,7 @@ def test_throughput_is_inside_the_bound_and_grows_with_the_engines(engines, outs
     assert more.transaction_rate >= one.transaction_rate * (1 - 2e-3)
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize(
     ("noc", "largest"),
     [  # largest measured: 3.1 %, the third
@@ -114,6 +116,7 @@ def test_against_simulation(noc, largest):
     assert answer.bandwidth == pytest.approx(result.bandwidth.best, rel=largest)
 
 
+@pytest.mark.in_ci(2)
 @pytest.mark.parametrize(("width", "service"), [(8, 8), (32, 8), (16, 30)])
 @pytest.mark.parametrize("reads", [0.0, 1.0])
 def test_a_memory_that_cuts_through_works_while_the_data_pass(width, service, reads):
@@ -127,6 +130,7 @@ def test_a_memory_that_cuts_through_works_while_the_data_pass(width, service, re
     assert run.transaction_latency.best == pytest.approx(latency)
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("reads", [0.0, 0.32])
 def test_waits_in_a_row_do_not_add_up(reads):
     """A write of 17 flits is served within 8 cycles, and answered by one flit: it waits but once."""
@@ -217,6 +221,7 @@ def test_finite_sources_are_inside_the_bounds_and_more_carry_more(customers, awa
     assert finite_source_rate(customers=1, away=away, times=times) == pytest.approx(1 / (away + service))
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize(("width", "channels"), [(8, (24, 28)), (16, (24,)), (32, (24,))])
 def test_memories_that_are_nearly_full_idle_as_simulated(width, channels):
     """Waits at the memory nodes alone: within 0.7 %, where Linearizer was up to 1.2 % too high."""

@@ -6,13 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from qmodels.noc.message_rates import Transfer, even_parts, transfer_rates
-
-quick = settings(max_examples=40)
 
 
 def row_path(source: int, target: int) -> tuple[int, ...]:
@@ -39,7 +37,6 @@ transfers = st.lists(
 )
 
 
-@quick
 @given(some=transfers)
 def test_no_channel_carries_more_than_it_can(some):
     rates = transfer_rates(some)
@@ -50,7 +47,6 @@ def test_no_channel_carries_more_than_it_can(some):
         assert load <= 1 + 1e-6
 
 
-@quick
 @given(some=transfers, seed=st.integers(0, 99))
 def test_the_order_of_the_transfers_does_not_matter(some, seed):
     order = np.random.default_rng(seed).permutation(len(some))
@@ -58,14 +54,12 @@ def test_the_order_of_the_transfers_does_not_matter(some, seed):
     assert transfer_rates([some[k] for k in order]) == pytest.approx(rates[order], rel=1e-6, abs=1e-12)
 
 
-@quick
 @given(some=transfers)
 def test_a_circuit_does_not_notice_the_others(some):
     circuit = replace(some[0], circuit=True)
     assert transfer_rates([circuit, *some[1:]])[0] == pytest.approx(1 / circuit.cycles)
 
 
-@quick
 @given(some=transfers)
 def test_the_unit_of_time_does_not_matter(some):
     slower = [replace(one, flits=3 * one.flits, cycles=3 * one.cycles) for one in some]
@@ -98,7 +92,6 @@ def test_higher_priorities_leave_what_they_do_not_use():
     assert few[0] > 1.5 * few[1]
 
 
-@quick
 @given(wanted=st.lists(st.floats(0, 10), max_size=8), room=st.floats(0, 10))
 def test_even_parts_are_max_min_fair(wanted, room):
     parts = even_parts(wanted, room)

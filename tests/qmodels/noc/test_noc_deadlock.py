@@ -48,7 +48,7 @@ def prone():
     }
 
 
-@pytest.mark.in_ci(3)
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("name", prone())
 def test_the_latency_is_that_of_a_simulation_without_a_deadlock(name):
     noc = replace(prone()[name], injection_rate=1e-9)

@@ -6,14 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qmodels import Noc, ring
 from qmodels.noc import Router, permutation, transactions
 from qmodels.noc.power import PowerParameters, calibrate_power, router_power
 
-quick = settings(max_examples=25)
 positive = st.floats(0.01, 10)
 TECHNOLOGY = PowerParameters(width_mw=0.05, buffer_mw=0.002, hop_pj=0.25)
 LOOP = Noc(topology=ring(4), traffic=transactions(initiators=[0], channels=[2], read_fraction=0.25))
@@ -33,7 +32,6 @@ def test_counted_by_hand():
     assert power.total == pytest.approx(power.width + power.buffers + power.traffic)
 
 
-@quick
 @given(rate=st.floats(0.0, 0.05), factor=positive)
 def test_traffic_counts_in_proportion(rate, factor):
     one, more = (router_power(LOOP, TECHNOLOGY, rate=r) for r in (rate, rate * factor))
@@ -46,7 +44,6 @@ def test_transactions_by_hand():
     assert router_power(LOOP, TECHNOLOGY, rate=0.01).traffic == pytest.approx(0.01 * 10 * 3 * 128 * 0.25e-3)
 
 
-@quick
 @given(width=positive, buffers=positive, hop=positive)
 def test_calibration_finds_what_was_put_in(width, buffers, hop):
     truth = PowerParameters(width_mw=width, buffer_mw=buffers, hop_pj=hop)

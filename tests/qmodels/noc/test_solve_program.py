@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import qmodels as qm
@@ -15,7 +15,6 @@ from qmodels.noc.solve_program import solve_program
 from qmodels.systems.programs.collectives import barrier, gather, ping_pong, scatter
 from qmodels.systems.programs.messaging import MessageCosts
 
-quick = settings(max_examples=25)
 MESH = mesh(4, 4)
 COSTS = MessageCosts(send_cycles=100, receive_cycles=40, send_word_cycles=6, receive_word_cycles=3)
 # Three flits a packet, routers of three cycles.
@@ -63,7 +62,6 @@ def test_each_slave_adds_one_notification_each_way_to_a_barrier():
     assert times[2] - times[1] == pytest.approx(100 + 40 + ADJACENT + BACK, abs=15)
 
 
-@quick
 @given(words=st.integers(0, 40), n=st.integers(2, 16))
 def test_the_parts_add_up(words, n):
     answer = solve_program(program(*scatter(processes=n, words=words, shape="tree")))
@@ -72,7 +70,6 @@ def test_the_parts_add_up(words, n):
         assert parts == pytest.approx(answer[f"finish_time[{k}]"])
 
 
-@quick
 @given(words=st.integers(1, 24), data=st.data())
 def test_priorities_never_change_the_work(words, data):
     levels = tuple(data.draw(st.lists(st.integers(0, 7), min_size=8, max_size=8)))

@@ -62,6 +62,7 @@ def test_in_turn_waits_are_shorter_and_saturation_comes_later():
         assert one.ideal_saturation_rate >= one.saturation_rate >= other.saturation_rate
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize(
     ("noc", "rate"),
     [  # largest measured: 5 %; up to 20 % with the waits of random targets

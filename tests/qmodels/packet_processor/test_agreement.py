@@ -36,13 +36,8 @@ def processor(gbps: float, d: dict[str, Any]) -> qm.PacketProcessor:
     )
 
 
-IN_CI = (0, 3, 6)
-
-
-@pytest.mark.parametrize(
-    ("design", "latency_bound", "conflict_bound"),
-    [pytest.param(*one, marks=[pytest.mark.slow] * (k not in IN_CI)) for k, one in enumerate(CASES)],
-)
+@pytest.mark.in_ci(2)
+@pytest.mark.parametrize(("design", "latency_bound", "conflict_bound"), CASES)
 def test_model_and_simulation_agree(
     design: dict[str, Any], latency_bound: float, conflict_bound: float
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -23,7 +23,6 @@ from qmodels.queues.general.mmpp_g1 import mmpp_g1_decay, mmpp_g1_waits
 BIMODAL = traffic.bimodal(small=64, large=1518, small_fraction=0.5)
 
 
-@settings(max_examples=40)
 @given(
     sizes=st.lists(st.integers(1, 60), min_size=1, max_size=4, unique=True),
     channels=st.integers(1, 6),
@@ -172,6 +171,7 @@ percentile of `validate.simulate(spec, packets=40_000 to 80_000, replications=4,
 intervals of 3 to 9 % of the mean and 6 to 12 % of the percentile."""
 
 
+@pytest.mark.in_ci(3)
 @pytest.mark.parametrize(("spec", "load", "mean", "tail"), SIMULATED)
 def test_latencies_near_saturation_are_those_simulated(
     spec: qm.PacketProcessor, load: float, mean: float, tail: float

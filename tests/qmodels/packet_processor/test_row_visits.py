@@ -2,14 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.packet_processor.trials.row_visits import row_visits
 from qmodels.systems.memory.address_map import AddressMap
-
-checks = settings(max_examples=40)
 
 
 def model(n: int, step: int, channels: int, rows: int, run: float) -> dict[str, float]:
@@ -24,7 +22,6 @@ def model(n: int, step: int, channels: int, rows: int, run: float) -> dict[str, 
     return {name: getattr(result, name).item() for name in ("visits", "channels", "within", "across")}
 
 
-@checks
 @given(st.integers(1, 24), st.sampled_from([1, 2, 4, 8, 16, 32]), st.integers(1, 8))
 def test_whole_runs_against_counting_over_every_start(n: int, step: int, channels: int) -> None:
     rows, banks = 32, 4
@@ -42,7 +39,6 @@ def test_whole_runs_against_counting_over_every_start(n: int, step: int, channel
     assert_allclose(answer["visits"] + answer["within"] + answer["across"], n, rtol=1e-12)
 
 
-@checks
 @given(st.integers(1, 24), st.sampled_from([1, 4, 32]), st.integers(1, 8), st.floats(1.0, 100.0))
 def test_laws(n: int, step: int, channels: int, run: float) -> None:
     answer = model(n, step, channels, 32, run)

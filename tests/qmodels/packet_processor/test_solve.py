@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -16,7 +16,6 @@ import qmodels as qm
 from qmodels import traffic
 from qmodels.packet_processor import latency
 
-checks = settings(max_examples=25)
 STEPS, CHANNELS, WIDTHS, SLICES = [1, 2, 4, 8, 16, 32], [1, 2, 3, 4, 6, 8], [8, 16, 32], [0, 1, 2, 4, 8]
 designs = st.fixed_dictionaries(
     {
@@ -55,7 +54,6 @@ def at_load(fraction: float, **d: Any) -> qm.PacketProcessor:
     return processor(**d, gbps=fraction * float(qm.solve(spec).saturation_data_rate))
 
 
-@checks
 @given(designs)
 def test_metrics_are_complete_and_consistent(design: dict[str, Any]) -> None:
     result = qm.solve(at_load(0.5, **design))
@@ -73,7 +71,6 @@ def test_metrics_are_complete_and_consistent(design: dict[str, Any]) -> None:
     assert 1 <= result.pointer_accesses_per_allocation <= result.max_pointer_accesses_per_allocation
 
 
-@checks
 @given(designs, st.floats(0.01, 0.9), st.floats(1.01, 1.1))
 def test_latency_grows_with_load_up_to_saturation(design: dict[str, Any], load: float, more: float) -> None:
     low, high = (qm.solve(at_load(x, **design)) for x in (load, load * more))
@@ -82,7 +79,6 @@ def test_latency_grows_with_load_up_to_saturation(design: dict[str, Any], load: 
     assert_allclose(low.saturation_data_rate, high.saturation_data_rate, rtol=1e-3)
 
 
-@checks
 @given(designs)
 def test_saturation_is_where_the_first_resource_is_full(design: dict[str, Any]) -> None:
     below, above = (qm.solve(at_load(x, **design)) for x in (0.999, 1.002))
@@ -104,7 +100,6 @@ def test_an_overloaded_design_is_an_answer() -> None:
     assert "overloaded" in repr(result)
 
 
-@checks
 @given(designs)
 def test_more_channels_never_sustain_less(design: dict[str, Any]) -> None:
     design = design | {"page_policy": "open"}
@@ -112,7 +107,6 @@ def test_more_channels_never_sustain_less(design: dict[str, Any]) -> None:
     assert np.all(np.diff(sustained) >= -1e-4 * sustained[:-1])
 
 
-@checks
 @given(designs)
 def test_with_one_channel_the_step_does_not_matter(design: dict[str, Any]) -> None:
     result = qm.solve(processor(**design | {"channels": 1, "step": np.array([1, 3, 32]), "gbps": 10.0}))
@@ -120,7 +114,6 @@ def test_with_one_channel_the_step_does_not_matter(design: dict[str, Any]) -> No
         assert_allclose(values, values[0], rtol=1e-9, err_msg=name)
 
 
-@checks
 @given(designs)
 def test_one_trial_is_the_plain_list(design: dict[str, Any]) -> None:
     result = qm.solve(processor(**design | {"trials": 1}))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qmodels.queues import (
@@ -18,10 +18,7 @@ from qmodels.queues import (
     smallest_whole,
 )
 
-quick = settings(max_examples=40)
 
-
-@quick
 @given(load=st.floats(0.0, 300.0), target=st.floats(1e-9, 0.999))
 def test_erlang_servers_are_the_smallest(load, target):
     c = int(erlang_b_servers(offered_load=load, blocking_probability=target))
@@ -32,7 +29,6 @@ def test_erlang_servers_are_the_smallest(load, target):
     assert c == 1 or erlang_c(servers=c - 1, offered_load=load) > target
 
 
-@quick
 @given(lam=st.floats(0.1, 200.0), target=st.floats(1e-6, 10.0))
 def test_smallest_servers_for_a_mean_wait(lam, target):
     c = smallest_whole(

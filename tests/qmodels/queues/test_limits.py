@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -60,7 +60,6 @@ from qmodels.queues import (
 )
 from qmodels.queues.general._embedded import arrival_tails
 
-quick = settings(max_examples=40)
 intensities = st.floats(1e-3, 0.999)
 rates = st.floats(1e-4, 1e4)
 scvs = st.floats(0, 10)
@@ -71,7 +70,6 @@ def same(q, r, rtol=1e-12):
         assert_allclose(getattr(q, name), getattr(r, name), rtol=rtol)
 
 
-@quick
 @given(rho=intensities, mu=rates, unit=rates, servers=st.integers(1, 40), room=st.integers(0, 50), scv=scvs)
 def test_the_unit_of_time_rescales_times_only(rho, mu, unit, servers, room, scv):
     def all_models(lam, mu):
@@ -95,7 +93,6 @@ def test_the_unit_of_time_rescales_times_only(rho, mu, unit, servers, room, scv)
         assert_allclose(r.utilization, q.utilization, rtol=1e-12)
 
 
-@quick
 @given(rho=intensities, mu=rates, servers=st.integers(2, 60))
 def test_one_fast_server_waits_longer_and_responds_sooner(rho, mu, servers):
     lam = rho * servers * mu
@@ -107,7 +104,6 @@ def test_one_fast_server_waits_longer_and_responds_sooner(rho, mu, servers):
     assert more.mean_waiting_time < q.mean_waiting_time or q.mean_waiting_time < 1e-300
 
 
-@quick
 @given(rho=st.floats(0.01, 3.0), servers=st.integers(1, 30), room=st.integers(0, 200))
 def test_more_room_loses_less_and_waits_longer(rho, servers, room):
     q, r = (
@@ -120,7 +116,6 @@ def test_more_room_loses_less_and_waits_longer(rho, servers, room):
     assert q.utilization <= 1
 
 
-@quick
 @given(rho=intensities, mu=rates)
 def test_special_cases_of_mg1(rho, mu):
     lam = rho * mu
@@ -143,7 +138,6 @@ def test_special_cases_of_mg1(rho, mu):
     same(nap, mg1(arrival_rate=lam, service_rate=mu, service_scv=3), 1e-9)
 
 
-@quick
 @given(rho=intensities, servers=st.integers(1, 50))
 def test_special_cases_of_many_servers(rho, servers):
     lam = rho * servers
@@ -170,7 +164,6 @@ def test_special_cases_of_many_servers(rho, servers):
     )
 
 
-@quick
 @given(rho=intensities, scv=scvs, ca=st.floats(0.0, 10))
 def test_two_moment_formulas_are_exact_for_poisson_arrivals_and_within_bounds(rho, scv, ca):
     exact = mg1(arrival_rate=rho, service_rate=1.0, service_scv=scv)
@@ -186,7 +179,6 @@ def test_two_moment_formulas_are_exact_for_poisson_arrivals_and_within_bounds(rh
     assert exact.mean_waiting_time <= gg1_upper_bound(arrival_scv=1, **args).mean_waiting_time * (1 + 1e-12)
 
 
-@quick
 @given(
     loads=st.lists(st.floats(0.0, 0.3), min_size=1, max_size=6),
     times=st.lists(st.floats(0.01, 100), min_size=6, max_size=6),
@@ -226,7 +218,6 @@ def test_overloaded_lower_classes_leave_the_higher_ones_alone():
     assert r.stable.tolist() == [True, True, False]
 
 
-@quick
 @given(
     lam=st.lists(st.floats(0.0, 1.0), min_size=1, max_size=6),
     seed=st.integers(0, 10**6),
@@ -287,7 +278,6 @@ def test_without_switch_times_polling_obeys_the_conservation_law():
         assert_allclose(np.dot(lam * b, q.mean_waiting_time), expected, rtol=1e-12)
 
 
-@quick
 @given(rho=intensities, mu=rates)
 def test_sharing(rho, mu):
     lam = rho * mu
@@ -302,7 +292,6 @@ def test_sharing(rho, mu):
     assert_allclose(equal.mean_response_time, fcfs.mean_response_time, rtol=1e-11 / (1 - rho))
 
 
-@quick
 @given(rho=st.floats(0.0, 0.999))
 def test_sizes(rho):
     fcfs = mm1(arrival_rate=rho, service_rate=1.0)
@@ -333,7 +322,6 @@ def test_a_queue_far_too_busy_is_full_and_looks_no_farther_than_its_room():
     assert arrival_tails(renewal("service", Deterministic(mean=1.0)), np.array(1e9), 8)[1].shape == (64,)
 
 
-@quick
 @given(rho=st.floats(0.01, 2.0), capacity=st.integers(1, 60))
 def test_mg1k_with_exponential_service_is_mm1k(rho, capacity):
     q = mg1k(arrival_rate=rho, service=Exponential(mean=1.0), capacity=capacity)
@@ -382,7 +370,6 @@ def test_a_geometric_service_in_ever_shorter_slots_is_exponential():
         assert q.mean_waiting_time / slots == pytest.approx(0.7 / 0.3, rel=3 / slots)
 
 
-@quick
 @given(rho=st.floats(0.05, 0.95), phases=st.integers(1, 8))
 def test_gim1_between_deterministic_and_poisson_arrivals(rho, phases):
     waits = [

@@ -6,7 +6,7 @@ import heapq
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -40,6 +40,7 @@ def srpt(arrivals, sizes):
     return total / len(arrivals)
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("law", ["exponential", "two sizes"])
 def test_srpt_against_simulation(law):
     load = 0.7
@@ -80,7 +81,6 @@ def test_small_jobs_get_through_an_overloaded_server():
 times = st.floats(0.0, 100.0)
 
 
-@settings(max_examples=60)
 @given(st.lists(st.tuples(times, times), min_size=1, max_size=60))
 def test_equals_the_recursion_step_by_step(pairs: list[tuple[float, float]]) -> None:
     services = [service for service, _ in pairs] + [1.0]
@@ -103,9 +103,6 @@ def test_nonsense(gaps: list[float], services: list[float], message: str) -> Non
         lindley_waiting_times(interarrival_time=gaps, service_time=services)
 
 
-checks = settings(max_examples=60)
-
-
 def area_by_integration(count: int, service: float, spacing: float, first_extra: float) -> float:
     """Work as a broken line, integrated piece by piece."""
     work = total = 0.0
@@ -118,7 +115,6 @@ def area_by_integration(count: int, service: float, spacing: float, first_extra:
     return total
 
 
-@checks
 @given(st.integers(1, 30), st.floats(0.5, 20), st.floats(0, 40), st.floats(0, 60))
 def test_area_of_a_train(count: int, service: float, spacing: float, first_extra: float) -> None:
     area = train_area(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qmodels.systems.memory.address_map import AddressMap, index_in_bank, index_in_channel, scatter
@@ -18,7 +18,6 @@ maps = st.builds(
     bank_step=st.sampled_from([1, 2, 5, 8, 32]),
     row_blocks=st.sampled_from([1, 4, 32]),
 )
-quick = settings(max_examples=50)
 
 
 def period(address_map):
@@ -26,7 +25,6 @@ def period(address_map):
     return address_map.interleaving_step * address_map.channels * address_map.banks * address_map.bank_step
 
 
-@quick
 @given(address_map=maps)
 def test_every_block_has_one_place_and_every_place_one_block(address_map):
     blocks = np.arange(2 * period(address_map))
@@ -41,7 +39,6 @@ def test_every_block_has_one_place_and_every_place_one_block(address_map):
     assert np.array_equal(row, position // address_map.row_blocks)
 
 
-@quick
 @given(address_map=maps, start=st.integers(0, 10**9))
 def test_consecutive_blocks_visit_the_channels_evenly(address_map, start):
     step, channels = address_map.interleaving_step, address_map.channels
@@ -54,7 +51,6 @@ def test_consecutive_blocks_visit_the_channels_evenly(address_map, start):
     assert (address_map.locate(aligned + step)[0] - runs[0]) % channels == 1 % channels
 
 
-@quick
 @given(address_map=maps)
 def test_consecutive_blocks_of_a_channel_visit_its_banks_evenly(address_map):
     blocks = np.arange(period(address_map))
@@ -66,7 +62,6 @@ def test_consecutive_blocks_of_a_channel_visit_its_banks_evenly(address_map):
         assert np.array_equal(own[:round_of_banks], expected)
 
 
-@quick
 @given(step=st.sampled_from([1, 2, 4, 8, 16, 32]), banks=counts, bank_step=counts)
 def test_with_one_channel_the_step_does_not_matter(step, banks, bank_step):
     blocks = np.arange(4 * banks * bank_step)
@@ -79,13 +74,11 @@ def test_with_one_channel_the_step_does_not_matter(step, banks, bank_step):
     assert np.array_equal(places[0], places[1])
 
 
-@quick
 @given(address_map=maps, block=st.integers(0, 2**40))
 def test_whole_numbers_and_arrays_agree(address_map, block):
     assert address_map.locate(block) == tuple(int(part[0]) for part in address_map.locate(np.array([block])))
 
 
-@quick
 @given(entry=st.integers(0, 2**31 - 1))
 def test_hash_is_the_same_in_python_and_in_64_bits(entry):
     assert int(scatter(np.int64(entry))) == scatter(entry)

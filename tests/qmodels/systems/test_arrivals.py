@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from qmodels.traffic import OnOff, Poisson, Recorded, SizeLaw, Trace
-
-quick = settings(max_examples=50)
 
 
 def gap_moment(on_packets: float, peak: float, order: int) -> float:
@@ -23,7 +21,6 @@ def gap_moment(on_packets: float, peak: float, order: int) -> float:
     return float(np.array([1.0, 0.0]) @ power @ np.ones(2)) * (1, 1, 2)[order]
 
 
-@quick
 @given(on_packets=st.floats(1, 1e3), peak=st.floats(1.05, 50))
 def test_gaps_have_the_moments_of_the_modulated_process(on_packets: float, peak: float) -> None:
     law = OnOff(on_packets=on_packets, peak_to_mean=peak)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -14,10 +14,7 @@ from qmodels.systems.cache.lines import line_count, line_of, line_popularity, sh
 from qmodels.systems.traffic.popularity import GeometricPopularity
 from qmodels.traffic import MeasuredPopularity, Zipf
 
-checks = settings(max_examples=40)
 
-
-@checks
 @given(st.integers(1, 3000), st.integers(0, 2**31))
 def test_a_random_order_is_a_permutation(entries, seed):
     places = shuffled(np.arange(entries), entries=entries, seed=seed)
@@ -34,7 +31,6 @@ def test_a_random_order_looks_random():
     assert abs(np.corrcoef(places[1:], places[:-1])[0, 1]) < 0.013
 
 
-@checks
 @given(st.integers(1, 2000), st.integers(1, 40), st.sampled_from(["consecutive", "random"]))
 def test_lines_hold_all_entries_and_all_requests(entries, per_line, assignment):
     where = line_of(np.arange(entries), entries=entries, entries_per_line=per_line, assignment=assignment)
@@ -44,7 +40,6 @@ def test_lines_hold_all_entries_and_all_requests(entries, per_line, assignment):
     assert_allclose((p * count).sum(), 1.0)
 
 
-@checks
 @given(st.integers(0, 10**9), st.integers(0, 6), st.sampled_from(["modulo", "xor", "mixed"]))
 def test_slices_are_in_range(line, bits, hashing):
     assert 0 <= slice_of(line, slices=2**bits, hashing=hashing) < 2**bits

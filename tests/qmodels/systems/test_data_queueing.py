@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qmodels import DataQueueing
@@ -59,7 +59,6 @@ def test_other_policies_do_not_look_at_vms1():
     DataQueueing(data=DataMemory(segments=100), allocation=Allocation(policy="lifo"))
 
 
-@settings(max_examples=50)
 @given(
     banks=st.sampled_from([2, 3, 4, 8, 16]),
     step=st.integers(1, 5),
@@ -84,7 +83,6 @@ def test_random_mapping_is_even():
     assert np.abs(counts - 10_000).max() < 8 * np.sqrt(80_000 * 7 / 64)
 
 
-@settings(max_examples=30)
 @given(load=st.floats(0.1, 3), count=st.integers(2, 300), seed=st.integers(0, 9))
 def test_load_is_that_asked_for(load, count, seed):
     for arrivals in (Poisson(), SelfSimilar(shape=1.3), Recorded(trace=TRACE)):

@@ -2,12 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qmodels.systems.memory.dram_map import LEVELS, BitFields, DramGeometry, Interleaved, Place, bit_fields
 
-few = settings(max_examples=50)
 sizes = st.integers(1, 5)
 
 
@@ -31,7 +30,6 @@ def interleavings(draw):
     return geometry, plan
 
 
-@few
 @given(interleavings())
 def test_interleaving_puts_no_two_blocks_in_one_place(case):
     geometry, plan = case
@@ -42,7 +40,6 @@ def test_interleaving_puts_no_two_blocks_in_one_place(case):
     assert place.bank.max() < geometry.channel_banks and place.channel.max() < geometry.channels
 
 
-@few
 @given(st.integers(1, 20), st.integers(1, 20), st.integers(0, 10**6))
 def test_the_step_is_nothing_to_one_channel(step, other, block):
     geometry = DramGeometry()
@@ -50,7 +47,6 @@ def test_the_step_is_nothing_to_one_channel(step, other, block):
     assert places[0] == places[1]
 
 
-@few
 @given(st.permutations(range(16)), st.sampled_from([(), ("bank^row",), ("group^row", "bank^column")]))
 def test_bit_fields_in_any_order_are_bijections(order, xor):
     names = ["row"] * 6 + ["column"] * 4 + ["bank"] * 2 + ["group"] + ["rank"] + ["channel"] * 2

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.stats as st
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as hs
 
 from qmodels.laws import formulas
@@ -39,7 +39,6 @@ def test_moments_agree_with_scipy(law, same):
 
 
 @given(p=hs.floats(0.01, 0.99), first=means, second=means)
-@settings(max_examples=50)
 def test_a_mixture_is_the_phase_type_with_parallel_phases(p, first, second):
     mixture = laws.HyperExponential(probabilities=[p, 1 - p], means=[first, second])
     phases = laws.PhaseType(initial=[p, 1 - p], generator=[[-1 / first, 0], [0, -1 / second]])
@@ -58,7 +57,6 @@ def test_moments_are_those_of_the_formulas():
 
 
 @given(values=hs.lists(hs.floats(0.01, 100), min_size=1, max_size=20))
-@settings(max_examples=50)
 def test_recorded_laws_have_the_moments_of_their_lists(values):
     for law in (laws.Empirical(values=values), laws.Replay(values=values)):
         assert law.mean == pytest.approx(np.mean(values))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qmodels.memory import InterleavedRegion, MemoryMap
-
-quick = settings(max_examples=50)
 
 
 @st.composite
@@ -34,7 +32,6 @@ def maps(draw):
     return MemoryMap(regions=tuple(draw(st.permutations(regions))))
 
 
-@quick
 @given(chip=maps())
 def test_every_address_has_its_own_place(chip):
     addresses = np.concatenate([np.arange(r.start_bytes, r.start_bytes + r.size_bytes) for r in chip.regions])
@@ -47,7 +44,6 @@ def test_every_address_has_its_own_place(chip):
             assert np.array_equal(mine, np.arange(region.size_bytes // len(region.channels)))
 
 
-@quick
 @given(chip=maps())
 def test_against_a_walk_through_the_addresses(chip):
     # Byte after byte: change the channel when the step is full, or when the channel is.

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qmodels import MessageProgram, mesh
@@ -18,7 +18,6 @@ from qmodels.systems.programs.messaging import MessageCosts
 from qmodels.systems.spec.hashing import stable_hash
 from qmodels.systems.spec.text.toml import from_toml, to_toml
 
-quick = settings(max_examples=40)
 MESH = mesh(4, 4)
 shapes = st.sampled_from(collectives.SHAPES)
 counts = st.integers(1, 16)
@@ -54,7 +53,6 @@ def received(processes: collectives.Processes) -> list[Counter[tuple[int, int]]]
     return held
 
 
-@quick
 @given(n=counts, shape=shapes, data=st.data())
 def test_everybody_hears_of_everybody_in_a_barrier(n, shape, data):
     root = data.draw(st.integers(0, n - 1))
@@ -62,7 +60,6 @@ def test_everybody_hears_of_everybody_in_a_barrier(n, shape, data):
         assert set(held) == set(range(n))
 
 
-@quick
 @given(n=counts, shape=shapes, data=st.data())
 def test_collectives_move_what_they_say(n, shape, data):
     root = data.draw(st.integers(0, n - 1))
@@ -77,7 +74,6 @@ def test_collectives_move_what_they_say(n, shape, data):
         assert held == Counter(range(k + 1))
 
 
-@quick
 @given(n=st.integers(2, 16), words=st.integers(1, 50), shape=shapes)
 def test_the_root_of_a_gather_gets_the_words_of_all(n, words, shape):
     def through_root(processes, verb):
@@ -96,7 +92,6 @@ def test_trees_are_shallower_and_flat_ones_direct():
     assert len(tree[0]) == 4
 
 
-@quick
 @given(n=counts, words=st.integers(0, 20), shape=shapes)
 def test_programs_are_read_written_and_hashed(n, words, shape):
     spec = MessageProgram(

@@ -8,7 +8,7 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qmodels import Noc, crossbar, mesh, ring, spidergon, torus
@@ -29,7 +29,6 @@ from qmodels.noc import (
 )
 from qmodels.systems.noc.routes import EJECTION, INJECTION, LINK
 
-quick = settings(max_examples=25)
 topologies = st.one_of(
     st.integers(3, 9).map(ring),
     st.integers(2, 6).map(lambda half: spidergon(2 * half)),
@@ -61,7 +60,6 @@ def nocs(draw):
     )
 
 
-@quick
 @given(noc=nocs())
 def test_flows_are_conserved_and_paths_connected(noc):
     table = noc.flow_table()
@@ -89,7 +87,6 @@ def test_flows_are_conserved_and_paths_connected(noc):
     ] == [[node] * int(np.sum(table.source == node)) for node in range(table.nodes)]
 
 
-@quick
 @given(noc=nocs(), virtual_channels=st.integers(1, 5))
 def test_hops_may_use_virtual_channels_that_exist(noc, virtual_channels):
     table = replace(noc, router=Router(virtual_channels=virtual_channels)).flow_table()
@@ -100,7 +97,6 @@ def test_hops_may_use_virtual_channels_that_exist(noc, virtual_channels):
     assert np.all((table.path_vc_high - table.path_vc_low)[ends] == virtual_channels)
 
 
-@quick
 @given(half=st.integers(2, 8), shift=st.integers(1, 15))
 def test_turning_a_spidergon_turns_its_loads(half, shift):
     # Rotation is a symmetry: relabelled nodes see relabelled loads, the routes' lengths stay.
@@ -126,13 +122,11 @@ def test_turning_a_spidergon_turns_its_loads(half, shift):
         assert loads[1][other] == pytest.approx(load)
 
 
-@quick
 @given(noc=nocs(), virtual_channels=st.integers(2, 4))
 def test_dateline_classes_prevent_deadlocks(noc, virtual_channels):
     assert replace(noc, router=Router(virtual_channels=virtual_channels)).find_deadlock() is None
 
 
-@quick
 @given(n=st.integers(3, 7), seed=st.integers(0, 99))
 def test_up_down_routing_needs_no_classes(n, seed):
     graph = from_graph(nx.compose(nx.gnp_random_graph(n, 0.5, seed=seed), nx.path_graph(n)))
@@ -140,7 +134,6 @@ def test_up_down_routing_needs_no_classes(n, seed):
     assert noc.find_deadlock() is None
 
 
-@quick
 @given(n=st.integers(3, 6), seed=st.integers(0, 400))
 def test_deadlocks_against_networkx(n, seed):
     graph = from_graph(

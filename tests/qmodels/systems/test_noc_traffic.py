@@ -7,7 +7,7 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -32,10 +32,7 @@ from qmodels.systems.noc.memory import Transactions
 from qmodels.systems.noc.patterns import Pattern, Permutation
 from qmodels.systems.spec.text.toml import from_toml, to_toml
 
-quick = settings(max_examples=30)
 
-
-@quick
 @given(nodes=st.integers(2, 9), self_traffic=st.booleans(), fraction=st.floats(0, 1), data=st.data())
 def test_rows_add_up_to_one(nodes, self_traffic, fraction, data):
     spots = data.draw(st.lists(st.integers(0, nodes - 1), min_size=1, max_size=nodes, unique=True))
@@ -133,7 +130,6 @@ def test_task_graphs():
     assert traffic.rates == ((0.0, 7.0), (0.0, 0.0))
 
 
-@quick
 @given(
     initiators=st.integers(1, 5),
     channels=st.integers(1, 16),

@@ -6,16 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from qmodels.traffic import Zipf
 
-quick = settings(max_examples=40)
 
-
-@quick
 @given(entries=st.integers(1, 300), exponent=st.floats(0, 3))
 def test_probabilities_fall_as_a_power_of_the_rank(entries: int, exponent: float) -> None:
     law = Zipf(entries=entries, exponent=exponent)

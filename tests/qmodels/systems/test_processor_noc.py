@@ -6,16 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qmodels.noc import Router, Topology
 from qmodels.packets import ProcessorNoc
 
-quick = settings(max_examples=40)
 
-
-@quick
 @given(width=st.integers(1, 64), header=st.integers(1, 64), payload=st.integers(0, 256))
 def test_flits_hold_the_packet_and_no_more(width, header, payload):
     flits = ProcessorNoc(link_width=width, header_bytes=header).flits(payload)

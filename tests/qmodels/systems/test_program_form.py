@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import qmodels as qm
@@ -74,7 +74,6 @@ def requests(steps, times=1.0):
     return total
 
 
-@settings(max_examples=60)
 @given(program=programs)
 def test_a_lowered_program_does_what_its_steps_say(program):
     spec = system(*program)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qmodels import laws
@@ -121,7 +121,6 @@ def holding(steps):
     )
 
 
-@settings(max_examples=60)
 @given(st.lists(st.recursive(plain, holding, max_leaves=12), min_size=1, max_size=4).map(tuple))
 def test_reading_what_was_written_gives_the_same_steps(program):
     text = program_text(program)

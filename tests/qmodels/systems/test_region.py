@@ -4,7 +4,7 @@ from collections import deque
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qmodels.systems.programs.region import Cube, Drawn, Growth, Uneven, body_blocks, grow
@@ -31,7 +31,6 @@ def reachable(image, seed, side):
     return found, pairs
 
 
-@settings(max_examples=25)
 @given(
     data=st.lists(st.booleans(), min_size=6 * 4 * 4, max_size=6 * 4 * 4).filter(any),
 )

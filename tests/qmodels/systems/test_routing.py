@@ -7,14 +7,13 @@ from collections import defaultdict
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qmodels import crossbar, mesh, ring, spidergon, torus
 from qmodels.noc import SourceRoute, concentrated_mesh, from_graph
 from qmodels.systems.noc.routing import find_routes
 
-quick = settings(max_examples=30)
 graphs = st.builds(
     lambda n, seed: from_graph(nx.compose(nx.gnp_random_graph(n, 0.3, seed=seed), nx.path_graph(n))),
     st.integers(2, 9),
@@ -37,7 +36,6 @@ def all_pairs(topology, routing="default", **options):
     return found
 
 
-@quick
 @given(topology=st.one_of(rings, tori), ties=st.sampled_from(["first", "split"]))
 def test_shares_add_up_and_all_ways_are_minimal(topology, ties):
     shortest = dict(nx.all_pairs_shortest_path_length(topology.graph()))
@@ -50,7 +48,6 @@ def test_shares_add_up_and_all_ways_are_minimal(topology, ties):
             assert set(zip(path, path[1:], strict=False)) <= links
 
 
-@quick
 @given(topology=tori)
 def test_split_ties_load_both_ways_alike(topology):
     # The mirror image of a torus has the mirrored loads: only the tie-break tells left from right.
@@ -63,7 +60,6 @@ def test_split_ties_load_both_ways_alike(topology):
         assert load[v, u] == pytest.approx(value)
 
 
-@quick
 @given(topology=st.one_of(rings, tori))
 def test_class_one_is_for_packets_that_pass_the_ends_of_a_ring(topology):
     shape = topology.dimensions
@@ -79,7 +75,6 @@ def test_class_one_is_for_packets_that_pass_the_ends_of_a_ring(topology):
                 assert {classes[k] for k in moved} <= {expected}
 
 
-@quick
 @given(half=st.integers(2, 12))
 def test_cross_links_are_in_no_class(half):
     topology = spidergon(2 * half)
@@ -105,7 +100,6 @@ def test_ties_of_shortest_routes():
     assert all_pairs(square)[2, 0][0][0] == (2, 1, 0)
 
 
-@quick
 @given(topology=graphs)
 def test_up_down_routes_never_go_up_after_down(topology):
     level = nx.single_source_shortest_path_length(topology.graph(), 0)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
@@ -14,11 +14,9 @@ from scipy import stats
 from qmodels.systems.traffic.sizes import LAWS, segment_count
 from qmodels.traffic import SizeLaw, bimodal, fixed, heavy_tailed, imix
 
-quick = settings(max_examples=40)
 packets = st.lists(st.integers(1, 65535), min_size=1, max_size=60)
 
 
-@quick
 @given(sizes=packets, segment=st.integers(1, 2048))
 def test_law_of_observed_packets_counts_them(sizes: list[int], segment: int) -> None:
     law = SizeLaw.measured(sizes)
@@ -32,7 +30,6 @@ def test_law_of_observed_packets_counts_them(sizes: list[int], segment: int) -> 
     assert_array_equal(segment_count(sizes, segment), by_hand)
 
 
-@quick
 @given(sizes=packets, seed=st.integers(0, 2**32 - 1))
 def test_samples_come_from_the_law_and_repeat_with_the_seed(sizes: list[int], seed: int) -> None:
     law = SizeLaw.measured(sizes)
@@ -62,7 +59,6 @@ def test_fixed_and_bimodal() -> None:
     assert bimodal(small=70, large=1514, small_fraction=1.0).mean_bytes == 70
 
 
-@quick
 @given(shape=st.floats(0.05, 5), low=st.integers(1, 500), span=st.integers(1, 3000))
 def test_heavy_tail_is_a_bounded_pareto_law(shape: float, low: int, span: int) -> None:
     law = heavy_tailed(shape=shape, minimum=low, maximum=low + span)

@@ -11,7 +11,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import qmodels as qm
@@ -25,8 +25,6 @@ from qmodels.systems.spec.hashing import stable_hash
 from qmodels.systems.spec.text.toml import from_toml, read_value, to_toml
 from qmodels.systems.stations.routing import Cyclic, StateDependent
 from qmodels.traffic import OnOff, Poisson, Recorded, SizeLaw, Trace, bimodal, fixed, heavy_tailed, imix
-
-quick = settings(max_examples=40)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +82,6 @@ workloads = st.builds(
 )
 
 
-@quick
 @given(spec=st.one_of(st.builds(Whole, needed=st.integers(), part=parts), workloads))
 def test_reading_what_was_written_gives_the_same_spec(spec: Whole | Workload) -> None:
     text = to_toml(spec)
@@ -94,7 +91,6 @@ def test_reading_what_was_written_gives_the_same_spec(spec: Whole | Workload) ->
     assert stable_hash(back) == stable_hash(spec)
 
 
-@quick
 @given(workload=workloads)
 def test_a_workload_survives_inside_a_processor(workload: Workload) -> None:
     processor = PacketProcessor(workload=replace(workload, segment_bytes=64))
@@ -321,7 +317,6 @@ def test_what_no_toml_can_say() -> None:
         stable_hash(Part(size=object()))
 
 
-@quick
 @given(number=st.one_of(st.integers(-1000, 1000), st.floats(-1e3, 1e3)))
 def test_equal_numbers_hash_alike(number: float) -> None:
     ours = stable_hash(Part(size=number))

@@ -5,17 +5,15 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qmodels import crossbar, mesh, ring, spidergon, torus
 from qmodels.noc import Topology, concentrated_mesh, from_graph, shared_bus
 
-quick = settings(max_examples=40)
 shapes = st.lists(st.integers(1, 5), min_size=1, max_size=3).filter(lambda s: np.prod(s) > 1).map(tuple)
 
 
-@quick
 @given(shape=shapes)
 def test_grids_are_those_of_networkx(shape):
     for make, periodic in ((mesh, False), (torus, True)):

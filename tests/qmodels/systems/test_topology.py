@@ -7,12 +7,10 @@ from collections import Counter
 
 import networkx as nx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qmodels.noc import Topology, from_graph
-
-quick = settings(max_examples=40)
 
 
 def joined_graph(nodes, seed):
@@ -29,7 +27,6 @@ topologies = st.one_of(
 )
 
 
-@quick
 @given(topology=topologies)
 def test_routes_are_minimal_paths_over_links(topology):
     links = set(topology.links)
@@ -42,7 +39,6 @@ def test_routes_are_minimal_paths_over_links(topology):
             assert len(route) - 1 == shortest[source][target]
 
 
-@quick
 @given(topology=topologies)
 def test_links_are_distinct_and_run_both_ways(topology):
     assert list(topology.links) == sorted(set(topology.links))
@@ -50,7 +46,6 @@ def test_links_are_distinct_and_run_both_ways(topology):
     assert set(topology.graph().edges) == set(topology.links)
 
 
-@quick
 @given(topology=spidergons)
 def test_spidergon_degree_diameter_and_distances(topology):
     # Sums of distances by counting nodes at each distance; diameter ceil(N/4).
@@ -62,7 +57,6 @@ def test_spidergon_degree_diameter_and_distances(topology):
     assert sum(hops) == (2 * m * m + 2 * m - 1 if n % 4 == 0 else 2 * m * m + 4 * m + 1)
 
 
-@quick
 @given(topology=spidergons)
 def test_spidergon_takes_the_cross_link_first_and_once(topology):
     n = topology.nodes

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from qmodels import read_trace
 from qmodels.traffic import Trace
 
-quick = settings(max_examples=40)
 TRACES = Path(os.environ.get("QMODELS_TRACES", Path(__file__).parents[4] / "shared" / "traces"))
 
 SECOND = 1_700_000_000  # a time of day, too large for nanoseconds in a float
@@ -158,7 +157,6 @@ def test_csv_keeps_fractions_of_absolute_nanoseconds(tmp_path: Path) -> None:
     assert_allclose(trace.times_ns, [0, 1.5, 2.9], rtol=1e-15)
 
 
-@quick
 @given(
     gaps=st.lists(st.integers(0, 10**12), min_size=1, max_size=40).filter(any),
     start=st.integers(0, 2 * 10**18),
@@ -380,7 +378,6 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         read_trace(tmp_path)
 
 
-@quick
 @given(keep=st.integers(0, len(pcapng()) - 1), content=st.sampled_from([pcap(), pcapng()]))
 def test_a_capture_cut_anywhere_is_whole_packets_or_an_error(
     tmp_path_factory: pytest.TempPathFactory, keep: int, content: bytes

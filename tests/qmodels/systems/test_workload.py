@@ -6,14 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from qmodels import Workload
 from qmodels.traffic import OnOff, Poisson, Recorded, SizeLaw, Trace, bimodal, fixed, imix
-
-quick = settings(max_examples=30)
 
 
 def trace(seed: int = 1, count: int = 500) -> Trace:
@@ -22,7 +20,6 @@ def trace(seed: int = 1, count: int = 500) -> Trace:
     return Trace(times_ns=times, bytes=rng.choice([40, 70, 1514], size=count), source="generated")
 
 
-@quick
 @given(gbps=st.floats(0.01, 1000), factor=st.floats(0.1, 10), size=st.integers(1, 9000))
 def test_rate_times_size_is_the_offered_load(gbps: float, factor: float, size: int) -> None:
     workload = Workload(sizes=fixed(bytes=size), offered_gbps=gbps, load_factor=factor)
@@ -171,7 +168,6 @@ def test_a_place_of_the_trace_can_be_chosen():
         load.packets(rng, 4, place=1.5)
 
 
-@quick
 @given(small=st.floats(0, 1e-100, exclude_max=True))
 def test_what_no_unit_can_tell_from_0_is_0(small):
     """In every field that may be 0; one that may not refuses it."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qmodels import WorkQueues
@@ -48,7 +48,6 @@ def test_a_single_worker_takes_the_serial_time(queues, tasks):
     assert solve_work_queues(free).speedup == pytest.approx(1.0, rel=1e-9)
 
 
-@settings(max_examples=20)
 @given(
     queues=st.sampled_from(QUEUES),
     thieves=st.sampled_from(["none", "shepherd", "every"]),
@@ -150,7 +149,6 @@ def test_against_the_exact_chain(tasks, cores, thieves, bound):
     assert solve_work_queues(spec).execution_time == pytest.approx(exact_makespan(spec), rel=bound)
 
 
-@settings(max_examples=40)
 @given(n=st.floats(1, 64), s=st.floats(0.001, 1e4), z=st.floats(0, 1e5))
 def test_laws_of_a_visit(n, s, z):
     time = visit_time(customers=n, service_time=s, away_time=z)

@@ -83,6 +83,7 @@ def test_without_a_shared_level_the_rest_is_in_memory():
     assert look_up(h, 0, 0, 12) == (2, 0)
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("system", SYSTEMS[:5])
 def test_a_warm_system_hits_as_one_that_ran_for_long(system):
     known = simulate(system, requests=400_000, replications=4, confidence=0.999).hit_ratio

@@ -6,7 +6,7 @@ from collections import OrderedDict
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qmodels.systems.cache.lines import feistel, line_of, slice_of
@@ -22,7 +22,6 @@ steps = st.lists(st.tuples(st.sampled_from(["ask", "take"]), st.integers(0, 11))
 
 
 @pytest.mark.parametrize("lines", [12, 10**8], ids=["direct index", "hashed index"])
-@settings(max_examples=25)
 @given(st.integers(1, 8), st.booleans(), steps)
 def test_against_an_ordered_dict(lines, capacity, lru, moves):
     rule = lru_kernel.LRU if lru else lru_kernel.FIFO
@@ -65,7 +64,6 @@ def test_drawn_lines_follow_the_law_and_the_map():
     assert ((np.bincount(drawn, minlength=40) - expected) ** 2 / expected).sum() < 72.1
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 10**9), st.integers(0, 5), st.sampled_from(hierarchy_kernel.HASHES))
 def test_the_kernel_hashes_as_the_spec_does(line, bits, hashing):
     code = hierarchy_kernel.HASHES.index(hashing)
@@ -114,7 +112,6 @@ def plain_hierarchy(inclusion, cores, private, shared, requests):
 
 
 @pytest.mark.parametrize("inclusion", hierarchy_kernel.INCLUSIONS)
-@settings(max_examples=25)
 @given(
     st.integers(1, 3),
     st.lists(st.integers(1, 3), max_size=2),

@@ -18,6 +18,7 @@ def pair(device, program, load=0.5):
     return System(parts=parts, flows=Flow(arrivals=Poisson(), rate=rate, program=program))
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("device", ["DDR4-3200", "DDR5-6400", "LPDDR4-2400", "HBM2"])
 @pytest.mark.parametrize(
     "text", ["read {}; read {}", "read {}; write {}", "write {}; read {}", "write {}; write {}"]

@@ -18,6 +18,7 @@ NOC = Noc(
 ONE, TWO, FOUR = (Hold(Deterministic(mean=mean)) for mean in (1.0, 2.0, 4.0))
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("inclusion", ["copy", "exclusive"])
 def test_caches_have_the_hit_ratio_that_they_have_alone(simulated, inclusion):
     caches = CacheSystem(

@@ -107,6 +107,7 @@ def overlap(one, other, *, within):
     assert max(one.half_width, other.half_width) <= within * other.best, f"{one}, {other}"
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("changes", [{}, {"page_policy": "closed"}, {"scheduler": "in-order"}])
 @pytest.mark.parametrize("rate", [0.02, 0.06])
 def test_a_memory_alone_is_simulated_as_it_simulates_itself(simulated, changes, rate):

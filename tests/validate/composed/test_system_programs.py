@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from qmodels import Flow, Station, System, Tokens, queues
@@ -165,7 +165,6 @@ EVERY = (Visit("one"), Visit("shared"), Visit("small"), Acquire("t"), Release("t
 SIZES = bimodal(small=64, large=192, small_fraction=0.5)
 
 
-@settings(max_examples=40)
 @given(
     first=PROGRAMS,
     second=PROGRAMS,

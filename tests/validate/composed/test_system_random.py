@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qmodels import CacheLevel, CacheSystem, Flow, Noc, Station, System, Tokens, dram, mesh, ring
@@ -79,7 +79,6 @@ EVERY = (
 )  # fmt: skip
 
 
-@settings(max_examples=30)
 @given(
     inner=PROGRAMS, rate=st.floats(1e-4, 1e-2), window=st.none() | st.integers(1, 3),
     population=st.integers(1, 4),

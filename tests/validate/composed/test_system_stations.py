@@ -25,6 +25,7 @@ def covers(estimate, value, *, within):
     assert estimate.half_width <= within * abs(float(value)), f"{estimate} is too wide"
 
 
+@pytest.mark.in_ci(2)
 @pytest.mark.parametrize(
     ("station", "rate"),
     [
@@ -52,6 +53,7 @@ def test_a_station_alone_is_the_queue_it_is(simulated, station, rate):
     assert float(exact["utilization"]) in result.utilization["s"]
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("discipline", ["lifo", "priority", "fifo"])
 def test_a_station_alone_is_simulated_as_a_network_of_one(simulated, discipline):
     station = Station(service=HyperExponential.balanced(mean=1.0, scv=4.0), discipline=discipline)

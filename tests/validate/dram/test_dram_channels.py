@@ -82,7 +82,7 @@ class Caller:
         self.expect(offer(self.channels, k, place, bank, row, write, cycle), k)
 
 
-@pytest.mark.in_ci(8)
+@pytest.mark.in_ci(4)
 @pytest.mark.parametrize("changes", CASES.values(), ids=CASES)
 @pytest.mark.parametrize("rate", [0.002, 0.06, 0.3])
 def test_every_access_ends_in_the_same_cycle(changes, rate):

@@ -26,6 +26,7 @@ def banks(*, busy: int, scheduler: str, rate: float, burst: int = 4) -> DramSyst
     )
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize(("busy", "load"), [(60, 0.6), (80, 0.85)])
 def test_in_order_banks_of_at_most_two_bursts_are_exact(busy, load):
     # Bursts of many cycles: conflicts, unlike mean waits, notice that arrivals come in whole cycles.
@@ -39,6 +40,7 @@ def test_in_order_banks_of_at_most_two_bursts_are_exact(busy, load):
     assert found.read_conflict_probability.half_width < 0.001
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("load", [0.3, 0.6, 0.8, 0.9])
 def test_in_order_banks_of_three_bursts_are_within_one_percent(load):
     known = in_order_banks(arrival_rate=load * 18 / 97, burst=4, bank_busy=12, banks=8)
@@ -50,7 +52,7 @@ def test_in_order_banks_of_three_bursts_are_within_one_percent(load):
     assert error / found.read_latency.best < 0.008
 
 
-@pytest.mark.in_ci(3)
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("busy", [8, 12])
 @pytest.mark.parametrize("load", [0.3, 0.6, 0.8, 0.9])
 def test_oldest_ready_first_is_within_two_percent(busy, load):
@@ -72,7 +74,7 @@ TRAFFICS = {
 }
 
 
-@pytest.mark.in_ci(5)
+@pytest.mark.in_ci(3)
 @pytest.mark.parametrize("traffic", TRAFFICS.values(), ids=TRAFFICS)
 @pytest.mark.parametrize("scheduler", ["in-order", "oldest-ready-first", "fr-fcfs"])
 def test_every_traffic_is_served_and_the_parts_add_up(traffic, scheduler):
@@ -164,6 +166,7 @@ def test_messages():
         simulate(spec, accesses=1000, replications=2).quantile(2)
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize(("rate", "hits"), [(0.003, 0.5), (0.003, 0.9), (0.03, 0.5), (0.05, 0.0)])
 def test_refreshes_close_rows_before_they_are_hit_again(rate, hits):
     """The model's row hits are exact for random reads; latencies are 4.1 % apart at most."""
@@ -173,6 +176,7 @@ def test_refreshes_close_rows_before_they_are_hit_again(rate, hits):
     assert_allclose(model.read_latency, found.read_latency.best, rtol=0.045)
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize(("writes", "hits"), [(0.3, 0.5), (0.5, 0.5), (0.1, 0.5), (0.3, 0.9)])
 def test_writes_interrupt_row_hits(writes, hits):
     """The largest rate is at most 11 % from simulation, and latencies at half of it 19 %."""

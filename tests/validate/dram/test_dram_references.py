@@ -49,7 +49,7 @@ def test_the_model_is_close_to_both(pair):
         assert min(errors) < 0.08
 
 
-@pytest.mark.in_ci(10)
+@pytest.mark.in_ci(3)
 @pytest.mark.parametrize("pair", READS, ids=name)
 def test_our_simulator_is_close_to_both(pair):
     found = simulate(pair.spec, accesses=60_000, replications=4).in_cycles()["read_latency"]

@@ -131,6 +131,7 @@ NO_HITS = {
 }
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("name", NO_HITS)
 def test_simulation_is_exact(name):
     """Intervals of 99.9 % that are narrow cover what the balance equations give."""
@@ -143,6 +144,7 @@ def test_simulation_is_exact(name):
         assert estimate.relative_half_width < 0.025, metric
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("name", NO_HITS)
 def test_simulation_of_the_system_is_exact(name):
     """The same as a system of parts, event by event: cores held, losses, banks of half tables."""

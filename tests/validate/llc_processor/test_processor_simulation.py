@@ -130,6 +130,7 @@ DESIGNS = {
 }
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("name", DESIGNS)
 def test_the_simulations_agree(name):
     """Event by event, and as a jump process of its own."""
@@ -177,6 +178,7 @@ REMOVED = [
 ]
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("design", REMOVED)
 def test_any_capacity(design):
     """What the model said before: that everything is found in a level of half of the table, by any core."""

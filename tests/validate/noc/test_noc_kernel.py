@@ -6,7 +6,7 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qmodels import Noc, crossbar, mesh, ring, spidergon, torus
@@ -30,8 +30,6 @@ from validate.noc.state import (
     grown,
     new_world,
 )
-
-EXAMPLES = settings(max_examples=40)
 
 TOPOLOGIES = (ring(5), spidergon(8), mesh(2, 3), torus(3, 3), crossbar(4))
 
@@ -122,7 +120,6 @@ def zero_load(table, flow, flits, pipeline=3):
     return pipeline * (hops - 1) + 2 + flits - 1
 
 
-@EXAMPLES
 @given(networks(), loads())
 def test_no_flit_is_lost_or_doubled_and_credits_are_conserved(noc, packets):
     world = new(noc)
@@ -135,7 +132,6 @@ def test_no_flit_is_lost_or_doubled_and_credits_are_conserved(noc, packets):
     assert np.all(world.channel["stored"] == 0)
 
 
-@EXAMPLES
 @given(networks(), loads())
 def test_trains_are_nothing_but_their_flits(noc, packets):
     noc = replace(noc, router=replace(noc.router, arbitration="round_robin"))
@@ -162,7 +158,6 @@ def test_trains_are_nothing_but_their_flits(noc, packets):
         assert np.array_equal(together.channel[field], single.channel[field])
 
 
-@EXAMPLES
 @given(networks(), loads())
 def test_no_packet_is_faster_than_alone(noc, packets):
     table = noc.flow_table()
@@ -170,7 +165,6 @@ def test_no_packet_is_faster_than_alone(noc, packets):
         assert delivered - created >= zero_load(table, flow, flits, noc.router.pipeline_cycles)
 
 
-@EXAMPLES
 @given(networks(), loads())
 def test_packets_of_a_flow_with_one_virtual_channel_stay_in_order(noc, packets):
     # In one virtual channel nothing can overtake; crossbars and meshes are free of deadlock with one.
@@ -185,7 +179,6 @@ def test_packets_of_a_flow_with_one_virtual_channel_stay_in_order(noc, packets):
         last[flow] = delivered
 
 
-@EXAMPLES
 @given(networks(), loads())
 def test_every_channel_carries_the_flits_of_its_flows(noc, packets):
     table = noc.flow_table()
@@ -197,7 +190,6 @@ def test_every_channel_carries_the_flits_of_its_flows(noc, packets):
     assert world.channel["flits"].tolist() == expected.tolist()
 
 
-@EXAMPLES
 @given(networks(), loads(), st.booleans())
 def test_without_company_it_does_not_matter_who_holds_the_switch(noc, packets, short):
     # Packets of one flit never keep it; with one virtual channel no other packet can come between.

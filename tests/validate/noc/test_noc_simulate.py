@@ -40,6 +40,7 @@ def alone(*, rate, flits, process="bernoulli"):
     )
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize(
     ("process", "batch", "utilization"),
     [("bernoulli", -1, 0.7), ("bernoulli", -1, 0.3), ("poisson", 0, 0.6)],

@@ -157,6 +157,7 @@ VARIANTS = [
 ]
 
 
+@pytest.mark.in_ci(3)
 @pytest.mark.parametrize(("work", "dma"), VARIANTS)
 def test_against_processes(work, dma):
     """Event by event the same times: nothing differs but the way it is written.
@@ -178,6 +179,7 @@ def test_against_processes(work, dma):
     assert (seen.commands, seen.turns) == (plain.commands, plain.switches)
 
 
+@pytest.mark.in_ci(6)
 @pytest.mark.parametrize(
     ("placement", "assignment", "double", "loads"),
     list(product(("one", "all", "clustered"), ("paired", "enumerated", "any"), (True, False), (0, 2))),

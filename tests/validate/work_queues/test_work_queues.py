@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qmodels import WorkQueues
@@ -23,7 +23,6 @@ def once(spec, seed=0):
     return run_replication(Job(spec=spec, seed=seed, replication=0))
 
 
-@settings(max_examples=50)
 @given(
     organisation=st.sampled_from(["central", "distributed", "hierarchical"]),
     placement=st.sampled_from(["home", "next", "own"]),
@@ -183,6 +182,7 @@ def test_only_the_shepherd_steals():
     assert (once(every).runner == 3).any()
 
 
+@pytest.mark.in_ci(2)
 @pytest.mark.parametrize(
     ("organisation", "thieves", "victims", "protected", "exact"),
     [

@@ -126,6 +126,7 @@ MIXTURES = {
 }
 
 
+@pytest.mark.in_ci(2)
 @pytest.mark.parametrize("load", [0.3, 0.6])
 @pytest.mark.parametrize("name", MIXTURES)
 def test_mixtures_are_near_simulation(name, load):
@@ -169,6 +170,7 @@ def simulated(spec, kinds, accesses=160_000):
     return sums[:, 0] / np.maximum(sums[:, 1], 1) / spec.clock_ghz
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize(("blocks", "rate"), [(8, 0.001), (24, 0.001), (8, 0.2), (24, 0.2)])
 def test_the_last_of_a_batch_is_near_simulation(blocks, rate):
     """Within 5 %, idle and at a load of 0.3."""
