@@ -197,33 +197,6 @@ def test_gm1_by_the_phases_of_a_uniform_law_is_bracketed_and_lognormal_times_are
     assert area == pytest.approx(float(q.mean_waiting_time), rel=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: queues.mg1(arrival_rate=0.1, mean_service_time=2.0),
-            "service_scv must be given, or service, a law",
-        ),
-        (
-            lambda: queues.gg1_kingman(service_rate=1.0, service_scv=1.0),
-            "arrival_rate must be given, or arrival, a law",
-        ),
-        (
-            lambda: queues.mg1(arrival_rate=0.1, service=laws.Exponential(mean=1.0), service_scv=1.0),
-            "service_scv must be left out beside service, a law, got both",
-        ),
-        (
-            lambda: queues.mg1(arrival_rate=0.1, service=laws.Pareto(mean=1.0, shape=1.5)),
-            "service must be a law with a finite second moment, got Pareto(mean=1.0, shape=1.5)",
-        ),
-    ],
-)
-def test_what_is_missing_or_given_twice_is_named(call, message):
-    with pytest.raises(ValueError) as error:
-        call()
-    assert str(error.value) == message
-
-
 # Systems with arrivals
 
 ON_OFF = OnOff(on_packets=10.0, peak_to_mean=4.0)

@@ -159,23 +159,3 @@ def test_a_space_is_a_domain():
     ]  # fmt: skip
     with pytest.raises(ValueError, match="no design is left to ask for: all 4 are known"):
         search.ask()
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: Between(low=1, high=1), "low and high must be finite, low < high"),
-        (lambda: Between(low=0, high=1, log=True), "low > 0 with log"),
-        (lambda: Domain({}), "a domain needs at least one field"),
-        (lambda: Domain({"a": []}), "a must have at least one choice"),
-        (lambda: Domain({"a": [1, 2]}, conditions={"a": {"b": [1]}}), "must name fields of the space"),
-        (lambda: Search(CONTINUOUS), "a search needs at least one objective"),
-        (lambda: Search(CONTINUOUS, minimize="f").tell([], {"g": []}), "values must have 'f'"),
-        (lambda: Search(CONTINUOUS, minimize="f").tell([{"x": 1}], {"f": [1]}), "point must have the fields"),
-        (lambda: Search(CONTINUOUS, minimize="f").tell([], {"f": [1]}), "must be one for each of 0 points"),
-        (lambda: Search(CONTINUOUS, minimize="f").tell([], {"f": ["a"]}), "must be real numbers"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_one_line(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -192,21 +192,6 @@ def test_a_constraint_that_wants_a_dict_gets_one():
     assert Space(Chip(), a=[0, 1], constraints=[lambda p: True]).designs().tolist() == [0, 1]
 
 
-@pytest.mark.parametrize(
-    ("conditions", "message"),
-    [
-        ({"z": {"a": [0]}}, "conditions must name fields of the space, got 'z'"),
-        ({"a": {"z": [0]}}, "conditions must name fields of the space, got 'z'"),
-        ({"a": {"b": [5]}}, r"conditions\['a'\] must hold choices of 'b', got 5; known are 0, 1"),
-        ({"a": {"b": [0]}, "b": {"a": [0]}}, "conditions must not be circular, got fields that .*: a, b"),
-        ({"a": {"a": [0]}}, "conditions must not be circular"),
-    ],
-)
-def test_bad_conditions_are_refused(conditions, message):
-    with pytest.raises(ValueError, match=message):
-        Space(Chip(), a=[0, 1], b=[0, 1], conditions=conditions)
-
-
 def test_a_sample_larger_than_the_space_is_refused():
     space = Space(Chip(), a=[0, 1], b=[0, 1])
     assert space.sample(4, seed=0).tolist() == [0, 1, 2, 3]

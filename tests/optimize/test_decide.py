@@ -324,36 +324,6 @@ def test_two_points_have_the_probability_of_a_difference():
     assert not np.any(sure)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"budget_seconds": -1}, "budget_seconds must be finite and >= 0, got -1"),
-        ({"budget_seconds": float("nan")}, "budget_seconds must be finite and >= 0, got nan"),
-        ({"points": 1.5}, "points must be a whole number >= 0, got 1.5"),
-        ({"enough": 0}, "enough must be a whole number >= 1, got 0"),
-        ({"stated": {"latncy": 0.1}}, "stated must name metrics, got 'latncy'; did you mean 'latency'"),
-        ({"subject_to": {"cost": (3, 1)}}, r"subject_to\['cost'\] must have low <= high"),
-    ],
-)
-def test_bad_arguments_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        run(Truth(0, 0.1), **arguments)
-
-
-@pytest.mark.parametrize(
-    ("result", "message"),
-    [
-        ({"latency": np.nan}, "simulate returned NaN for 'latency' at design"),
-        ({"delay": 3.0}, "simulate returned no metric 'latency'"),
-    ],
-)
-def test_bad_results_are_refused(result, message):
-    with pytest.raises(ValueError, match=message):
-        run(lambda memories: [result for _ in memories])
-    with pytest.raises(ValueError, match="one result per spec, got 0 for 1"):
-        run(lambda memories: [])
-
-
 def test_estimates_bring_their_intervals():
     def noisy(memories):
         return [

@@ -333,18 +333,6 @@ def test_other_methods_need_every_answer_and_say_which_design_has_none():
     assert caught.value.__notes__ == ["while evaluating design 1 (width=8)"]
 
 
-def test_metrics_must_be_the_same_everywhere():
-    space = Space(Chip(), width=[4, 8])
-    with pytest.raises(ValueError, match=r"metric 'b' is missing or of another kind at design 1 \(width=8\)"):
-        explore(space, lambda chip: {"a": 1, "b": 2} if chip.width == 4 else {"a": 1}, minimize="a")
-    with pytest.raises(
-        ValueError, match=r"metric 'b' of design 1 \(width=8\) is missing at design 0 \(width=4\)"
-    ):
-        explore(space, lambda chip: {"a": 1, "b": 2} if chip.width == 8 else {"a": 1}, minimize="a")
-    with pytest.raises(ValueError, match="metric 'a' is missing or of another kind at design 1"):
-        explore(space, lambda chip: {"a": "many" if chip.width == 8 else 1}, minimize="width")
-
-
 def test_names_of_metrics_are_checked_on_the_first_result():
     calls = []
 

@@ -227,26 +227,3 @@ def test_simplex_weights():
         assert len(set(weights)) == len(weights)
         assert all(len(one) == objectives and abs(sum(one) - 1) < 1e-12 for one in weights)
     assert len(simplex_weights(3, 4)) == 15
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            {"order": ["trails"]},
-            "order must name fields of the space once, got 'trails'; did you mean 'trials'",
-        ),
-        ({"order": ["trials", "trials"]}, "order must name fields of the space once, got 'trials'"),
-        (
-            {"weights": [[1, 2]]},
-            r"weights must be 1 numbers >= 0, not all 0, for every path, got \(1.0, 2.0\)",
-        ),
-        ({"weights": [[-1]]}, r"weights must be 1 numbers >= 0, not all 0, for every path, got \(-1.0,\)"),
-        ({"weights": [[0]]}, r"weights must be 1 numbers >= 0, not all 0, for every path, got \(0.0,\)"),
-        ({"weights": [[float("nan")]]}, "weights must be 1 numbers >= 0"),
-        ({"weights": []}, "weights must have at least one path, got none"),
-    ],
-)
-def test_bad_arguments_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        explore(space(), bowl, minimize="conflicts", method="greedy", **arguments)

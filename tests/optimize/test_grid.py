@@ -55,18 +55,6 @@ def test_each_field_has_an_axis():
     assert (part.a, part.policy, part.b.tolist(), part.c.tolist()) == (3, "open", [[1], [2]], [[1, 4]])
 
 
-@pytest.mark.parametrize(
-    ("designs", "arrays", "message"),
-    [
-        ([0, 2, 8], ["b", "c"], r"must be all combinations .* got 3 designs for b\[2\] x c\[2\]"),
-        ([2, 0], ["c"], "ascending, got 2 designs"),
-    ],
-)
-def test_what_is_no_grid_is_refused(designs, arrays, message):
-    with pytest.raises(ValueError, match=message):
-        grid().grid(designs, arrays)
-
-
 OPTIONS = [
     {},
     {"constraints": [lambda p: p["a"] * p["c"] <= 8]},

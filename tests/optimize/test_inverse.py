@@ -226,39 +226,3 @@ def test_a_processor_is_sized_by_its_clocks():
 
 
 BOX = {"first": (1.0, 2.0), "second": (1.0, 2.0)}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"within": BOX}, "size of several fields needs within=.*, no field, and minimize or maximize, got"),
-        ({"within": BOX, "field": "first", "minimize": "cost"}, "no field, and minimize or maximize"),
-        (
-            {"within": (1.0, 2.0), "field": "first", "minimize": "cost"},
-            "size of one field needs its name, and",
-        ),
-        (
-            {"within": BOX | {"hops": (1, 4)}, "minimize": "cost"},
-            "take any number, got hops = 3; see explore",
-        ),
-        ({"within": BOX | {"frist": (1, 4)}, "minimize": "cost"}, "no field 'frist'; did you mean 'first'"),
-        ({"within": BOX | {"third": (4, 1)}, "minimize": "cost"}, "finite numbers, low <= high, got"),
-        (
-            {"within": BOX | {"third": (4.0, 4.0)}, "minimize": "cost"},
-            r"within\['third'\] must have low < high",
-        ),
-        ({"within": {}, "minimize": "cost"}, "size of several fields needs within="),
-        (
-            {"within": BOX, "minimize": "first"},
-            "subject_to must have at least one target where the goal is a",
-        ),
-        ({"within": BOX, "minimize": "cots"}, "no metric 'cots'; did you mean 'cost'"),
-        (
-            {"within": BOX, "minimize": "cost", "subject_to": {"dealy": (None, 1)}},
-            "no metric 'dealy'; did you",
-        ),
-    ],
-)
-def test_bad_arguments_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        size(Path(), links(0.5, 0.5), vectorized=True, **arguments)

@@ -339,35 +339,6 @@ def test_a_killed_search_resumes_and_workers_make_no_difference(tmp_path: Any) -
     assert explore(space(), model, method="milp", **store, **options).evaluations == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"method": "branch_and_bound"}, "method 'branch_and_bound' is now method='milp'"),
-        ({"method": "greedy"}, "bounds and time_limit belong to the method milp, got method 'greedy'"),
-        (
-            {"bounds": derived(stages=(lambda low, high: ends(low, high, 1.4),))},
-            "bounds must bound latency, got ",
-        ),
-        (
-            {"subject_to": {"stable": (None, None)}},
-            "subject_to must not limit stable with bounds that a model",
-        ),
-        ({"time_limit": 0}, "time_limit must be > 0 seconds, got 0"),
-        ({"bounds": 3}, r"bounds must be {metric: {field: direction}} or what a model derives, got 3"),
-        ({"bounds": DECLARED | {"costs": {}}}, "no metric 'costs'; did you mean 'cost'"),
-        ({"bounds": {"cost": {"widht": "constant"}}}, "no field 'widht'; did you mean .*width'"),
-        ({"bounds": {"cost": {"width": "up"}}}, r"bounds\['cost'\]\['width'\] must be one of increasing"),
-        ({"bounds": {"cost": print}}, r"bounds\['cost'\] must be {field: direction}, got <built-in"),
-        ({"order": ["width"]}, "order, weights, restarts and coordinate belong to the method greedy"),
-        ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
-    ],
-)
-def test_bad_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
-    given: dict[str, Any] = {"method": "milp", "bounds": derived(), **LATENCY_AND_COST, **arguments}
-    with pytest.raises(ValueError, match=message):
-        explore(space(), model, **given)
-
-
 def test_a_model_must_answer_with_numbers_and_say_what_is_stable() -> None:
     def silent(chip: Chip) -> dict[str, Any]:
         return {name: value for name, value in model(chip).items() if name != "stable"}

@@ -3,7 +3,6 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -200,38 +199,3 @@ def test_comparison_by_hand():
     nothing = compare_fronts([], [[1, 5], [2, 4]])
     assert nothing.hypervolume_ratio == 0 and nothing.missed.tolist() == [0, 1]
     assert compare_fronts(np.zeros((0, 2)), [[1, 5]]).found_points == 0
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: nondominated([1, 2]),
-            r"objectives must be a table of points by objectives, got an array of shape \(2,\)",
-        ),
-        (lambda: nondominated([[]]), r"objectives must be a table of points by objectives"),
-        (lambda: nondominated([[1, 2], [np.nan, 1]]), "objectives must not be NaN, got NaN in point 1"),
-        (
-            lambda: nondominated([[1, 2]], maximize=[True]),
-            r"maximize must have one entry per objective \(2\), got",
-        ),
-        (
-            lambda: hypervolume([[1, 2]], reference=[3]),
-            r"reference must have one entry per objective \(2\), got \[3\]",
-        ),
-        (lambda: hypervolume([[1, 2]], reference=[3, np.inf]), "hypervolume needs a finite reference"),
-        (lambda: hypervolume([[-np.inf, 2]], reference=[3, 3]), "no infinitely good objective"),
-        (lambda: epsilon_thin([[1, 2]], -0.1), "epsilon must be finite and >= 0, got -0.1"),
-        (lambda: epsilon_thin([[1, 2]], np.nan), "epsilon must be finite and >= 0, got nan"),
-        (lambda: epsilon_thin([[1, np.inf]], 0.1), "objectives of a front to thin must be finite"),
-        (
-            lambda: compare_fronts([[1, 2]], np.zeros((0, 2))),
-            "fronts must have the same objectives and the exact",
-        ),
-        (lambda: compare_fronts([[1, 2, 3]], [[1, 2]]), r"and the exact one points, got \(1, 3\), \(1, 2\)"),
-        (lambda: compare_fronts([[1, np.inf]], [[1, 2]]), "fronts to compare must be finite"),
-    ],
-)
-def test_bad_arguments_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -106,27 +106,3 @@ def test_one_part_with_traffic_to_itself():
 
 
 LINE = [[0, 1], [1, 0]]
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: place([[0, 1]], LINE), r"flows must be a square table, got an array of shape \(1, 2\)"),
-        (lambda: place([[0]], [[]]), r"distances must be a square table, got an array of shape \(1, 0\)"),
-        (lambda: place([[0, -1], [0, 0]], LINE), "flows must be finite and >= 0, got -1.0 to 0.0"),
-        (lambda: place([[0]], [[np.inf]]), "distances must be finite and >= 0, got inf to inf"),
-        (lambda: place(LINE, [[0]]), "there must be a node for every part, got 2 parts and 1 nodes"),
-        (
-            lambda: place(LINE, LINE, node_costs=[[1, 2]]),
-            r"node_costs must be numbers of shape \(2, 2\), not NaN or -inf, got shape \(1, 2\)",
-        ),
-        (
-            lambda: place(LINE, LINE, node_costs=[[1, 2], [np.inf, np.inf]]),
-            "node_costs must allow a node for every part, got none for part 1",
-        ),
-        (lambda: place(LINE, LINE, time_limit=0), "time_limit must be > 0 seconds, got 0"),
-    ],
-)
-def test_bad_arguments_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

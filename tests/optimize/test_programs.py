@@ -287,36 +287,3 @@ def test_tables_of_components_give_the_best_design_and_the_front_of_the_space():
 
 A = {"a": {"x": [1.0, 2.0]}}
 P = Component(fields=("u", "v"), table={"x": [[1.0, 2.0], [3.0, 4.0]]})
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: choose(A), "give one of minimize and maximize, got None and None"),
-        (lambda: choose({}, minimize="x"), "groups must have at least one group, got none"),
-        (lambda: choose(A, minimize="x", time_limit=0), "time_limit must be > 0 seconds, got 0"),
-        (lambda: choose({"a": {"latency": [1]}}, minimize="latancy"), "no metric 'latancy'; did you mean"),
-        (lambda: choose(A, minimize="x", subject_to={"x": (2, 1)}), "must have low <= high"),
-        (lambda: choose({"a": {"x": []}}, minimize="x"), "'x' of group 'a' must be one number per option"),
-        (lambda: choose({"a": {"x": [1, 2], "y": [1]}}, minimize="y"), "'y' of group 'a' must be one"),
-        (lambda: choose({"a": {"x": ["b"]}}, minimize="x"), "'x' of group 'a' must be one number per option"),
-        (lambda: choose({"a": {"x": [1, np.nan]}}, minimize="x"), "must not be NaN, got NaN in option 1"),
-        (lambda: choose({"a": {"x": [1, -inf]}}, minimize="x"), "must not be infinitely good, got -inf"),
-        (lambda: exact_front(A, minimize="x"), r"at least two objectives, got \['x'\]; see choose"),
-        (lambda: exact_front(A, minimize="x", maximize="x"), "objective 'x' must be minimised or maximised"),
-        (lambda: Component(fields=(), table={"x": [1.0]}), "fields must name at least one field, got none"),
-        (lambda: Component(fields=("u",), table={}), "table must have at least one metric, got none"),
-        (
-            lambda: choose({"p": P, "u": {"x": [1.0, 2.0, 3.0]}}, minimize="x"),
-            "field 'u' must have the same choices everywhere, got 2 and 3 in component 'u'",
-        ),
-        (
-            lambda: choose({"p": Component(fields=("u", "v"), table={"x": [1.0, 2.0]})}, minimize="x"),
-            "'x' of group 'p' must be numbers, 2 axes of one entry per choice",
-        ),
-        (lambda: tabulate(SPACE, whole, "widht"), "no field 'widht' in the space; did you mean 'width'"),
-    ],
-)  # fmt: skip
-def test_bad_arguments_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -113,17 +113,3 @@ def test_tables_share_some_designs_only():
     assert found.designs.tolist() == list(range(10, 30))
     whole = by_definition({**a, "rate": np.ones(30)}, np.full(30, True))
     assert found.regret[0] == pytest.approx(whole[10:])
-
-
-def test_what_cannot_be_is_said():
-    one = {"a": table(np.random.default_rng(1))}
-    every = {"a": np.full(30, True)}
-    with pytest.raises(ValueError, match="needs scenarios and objectives, got none"):
-        robust_choice({}, {}, minimize=MINIMIZE)
-    with pytest.raises(ValueError, match="needs scenarios and objectives, got none"):
-        robust_choice(one, every)
-    other = {**one["a"], "design": np.arange(30) + 100}
-    with pytest.raises(ValueError, match="designs in common, got none"):
-        robust_choice({**one, "b": other}, {**every, "b": every["a"]}, minimize=MINIMIZE)
-    with pytest.raises(ValueError, match="one that all scenarios have, got 77"):
-        robust_choice(one, every, minimize=MINIMIZE).regret_of(77)

@@ -135,42 +135,6 @@ def test_choices_may_be_anything():
     assert Space(Chip(), dram=[Dram(), Dram(channels=1)]).spec(1).dram.channels == 1
 
 
-@pytest.mark.parametrize(
-    ("choices", "message"),
-    [
-        ({}, "a space needs at least one field with choices"),
-        ({"channels": []}, r"channels must have at least one choice, got \[\]"),
-        ({"channels": [1, 2, 1]}, "channels must have distinct choices, got 1 twice"),
-        ({"mapping": [[1], [2], [1]]}, r"mapping must have distinct choices, got \[1\] twice"),
-        ({"policy": "open"}, "policy must be a sequence of choices, got 'open'"),
-        ({"channels": 4}, "channels must be a sequence of choices, got 4"),
-        ({"channel": [4]}, "Chip has no field 'channel'; did you mean 'channels'"),
-        ({"channels": [1], "dram.channels": [2]}, "choices 'channels' and 'dram.channels' overlap"),
-        (
-            {"dram": [Dram()], "channels": [2]},
-            "choices 'dram' and 'channels' overlap: dram and dram.channels",
-        ),
-    ],
-)
-def test_bad_choices_are_refused(choices, message):
-    with pytest.raises(ValueError, match=message):
-        Space(Chip(), choices)
-
-
-def test_a_refused_value_names_its_field():
-    space = Space(Chip(), link_width=[8, 16], channels=[1, 0])
-    with pytest.raises(ValueError, match=r"link_width=16, channels=0: channels must be >= 1, got 0"):
-        space.spec(3)
-    with pytest.raises(ValueError, match=r"link_width=8, channels=0: channels must be >= 1, got 0"):
-        space.batch()
-
-
-def test_a_spec_without_arrays_says_so():
-    space = Space(Chip(), nodes=[4, 8])
-    with pytest.raises(ValueError, match="Chip takes no arrays: The truth value"):
-        space.batch()
-
-
 @pytest.mark.parametrize("design", [-1, 12])
 def test_design_numbers_are_checked(design):
     space = small()

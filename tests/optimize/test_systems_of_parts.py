@@ -49,17 +49,6 @@ def test_parts_are_choices():
     assert found.table["latency"][1::2].tolist() == pytest.approx(each, rel=1e-9)
 
 
-def test_what_is_no_choice_is_refused_by_name():
-    with pytest.raises(ValueError, match=r"parts.dram must be a part .*, got 3"):
-        Space(SYSTEM, dram=[3]).spec(0)
-    with pytest.raises(ValueError, match="overlap: parts.dram and parts.dram.geometry.channels"):
-        Space(SYSTEM, {"dram": DRAMS, "dram.channels": [1]})
-    with pytest.raises(ValueError, match="System has no field 'drma'"):
-        Space(SYSTEM, drma=DRAMS)
-    with pytest.raises(ValueError, match="flow 'lookups': 'read dram' must have a place to begin from"):
-        Space(SYSTEM, {"lookups.at": [()]}).spec(0)
-
-
 def test_a_part_may_go_by_the_word_of_a_field():
     named = replace(
         SYSTEM,

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pytest
 
 from optimize import tornado
 
@@ -66,41 +65,3 @@ def test_a_tornado_is_drawn():
     import matplotlib.pyplot as plt
 
     plt.close("all")
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: tornado(Chip(), model, {}, metric="latency"),
-            "ranges must have at least one field, got none",
-        ),
-        (
-            lambda: tornado(Chip(), model, {"load": (0.1, 0.2, 0.3)}, metric="latency"),
-            r"ranges\['load'\] must be a pair \(low, high\), got \(0.1, 0.2, 0.3\)",
-        ),
-        (
-            lambda: tornado(Chip(), model, {"lod": (0, 1)}, metric="latency"),
-            "no field 'lod'; did you mean 'load'",
-        ),
-        (
-            lambda: tornado(Chip(), model, {"load": (0.1, 0.2)}, metric="late"),
-            "no metric 'late'; did you mean",
-        ),
-        (
-            lambda: tornado(Chip(), model, {"load": (0.1, 0.2)}, metric="word"),
-            "metric 'word' must be a number, got open",
-        ),
-        (
-            lambda: tornado(Chip(), lambda chip: {"x": np.nan}, {"load": (0.1, 0.2)}, metric="x"),
-            "evaluate returned NaN for 'x' at load=0.1",
-        ),
-        (
-            lambda: tornado(Chip(), lambda chip: {"x": np.inf}, {"load": (0.1, 0.2)}, metric="x").plot(),
-            "a tornado needs a finite x at the spec, got inf",
-        ),
-    ],
-)
-def test_bad_arguments_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

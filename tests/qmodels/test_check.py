@@ -13,8 +13,6 @@ import pytest
 import qmodels as qm
 from qmodels import checks
 from qmodels.guarded import guarded, of_spec
-from qmodels.laws import PhaseType
-from qmodels.markov import CTMC
 from qmodels.networks import mva
 from qmodels.queues import mmc
 from qmodels.systems.spec.text.toml import from_toml
@@ -51,28 +49,6 @@ def test_what_merely_converts_to_a_number_is_refused_in_one_line(value, rule):
 @pytest.mark.parametrize("value", [Decimal("0.5"), Fraction(1, 2), np.float16(0.5), [Fraction(1, 2), 0.5]])
 def test_real_numbers_of_every_kind_are_taken(value):
     assert np.all(mmc(arrival_rate=value, service_rate=1, servers=1).mean_waiting_time == 1)
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: CTMC(generator=np.array([[-1, 1], [2, -2]]) * (1 + 0.5j)),
-        lambda: CTMC(generator=np.ma.array([[-1.0, 1.0], [2.0, -2.0]], mask=[[0, 1], [0, 0]])),
-        lambda: PhaseType(initial=[1 + 0j], generator=[[-1]]),
-        lambda: mva(population=3, mean_service_time=[1, 2], servers=np.ma.array([1, 2], mask=[0, 1])),
-        lambda: qm.Noc(topology=qm.mesh(2, 2), injection_rate=np.ma.array([0.1, 0.2], mask=[0, 1])),
-        lambda: mmc(arrival_rate=0.5, service_rate=1, servers=1).waiting_time_quantile(0.5j),
-    ],
-)
-def test_other_doors_refuse_them_too(call):
-    with pytest.raises(ValueError, match="must be (a number, not a complex one|an array without a mask)"):
-        call()
-
-
-def test_a_sparse_generator_keeps_no_imaginary_part_back():
-    scipy_sparse = pytest.importorskip("scipy.sparse")
-    with pytest.raises(ValueError, match="generator must be a number, not a complex one"):
-        CTMC(generator=scipy_sparse.csr_array(np.array([[-1, 1], [2, -2]]) * (1 + 0.5j)))
 
 
 @pytest.mark.parametrize("large", [2**53, 2**53 + 1, 2**63 - 1, 2**63, 10**30, 2.0**64, np.uint64(2**63)])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from qmodels import Answer
-from qmodels.queues import erlang_a, mm1, mmc, mmck, polling
+from qmodels.queues import erlang_a, mm1, mmc, mmck
 from qmodels.result import QueueResult
 from qmodels.systems.spec.answer import Deferred, Later
 
@@ -88,37 +88,6 @@ def test_survives_pickling_with_its_distributions():
         again = pickle.loads(pickle.dumps(q))
         assert again.mean_waiting_time == q.mean_waiting_time
         assert again.waiting_time_quantile(0.9) == q.waiting_time_quantile(0.9)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda q: q.waiting_time_quantile(1.5), r"p must be in \[0, 1\], got 1.5"),
-        (lambda q: q.waiting_time_tail(-1), "t must be finite and >= 0, got -1.0"),
-        (lambda q: q.number_in_system_probability(0.5), "n must be a whole number >= 0, got 0.5"),
-    ],
-)
-def test_errors_of_the_methods(call, message):
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        call(mm1(arrival_rate=0.5, service_rate=1))
-
-
-@pytest.mark.parametrize(
-    ("call", "what"),
-    [
-        (lambda q: q.number_in_system_probability(1), "distribution of the number in system"),
-        (lambda q: q.waiting_time_tail(1), "waiting-time distribution"),
-        (lambda q: q.response_time_tail(1), "response-time distribution"),
-        (lambda q: q.waiting_time_quantile(0.5), "waiting-time distribution"),
-        (lambda q: q.response_time_quantile(0.5), "response-time distribution"),
-    ],
-)
-def test_unknown_distributions_are_named(call, what):
-    q = polling(arrival_rate=[0.1, 0.1], mean_service_time=1, service_scv=1)
-    with pytest.raises(
-        ValueError, match=f"^no {what} is known for polling: exhaustive from the parameters given$"
-    ):
-        call(q)
 
 
 def test_the_picture_of_a_sweep_has_a_line_for_each_of_the_others():

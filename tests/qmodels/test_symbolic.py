@@ -231,37 +231,6 @@ def test_printing():
     assert symbolic("mmcc", servers=2).stable == sympy.true
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: symbolic("mmc"), "servers must be given as a whole number, got a symbol"),
-        (lambda: symbolic("mmck", servers=3, capacity=2), "capacity must be a whole number >= 3, got 2.0"),
-        (
-            lambda: symbolic("mm1", arival_rate=1),
-            "parameter must be one of .* got 'arival_rate'; did you mean 'arrival_rate'",
-        ),
-        (lambda: symbolic("mm1").latex("wait"), "metric must be one of throughput, .* got 'wait'"),
-        (lambda: symbolic("mm1").derivative("utilization", by="mu"), "parameter must be one of arrival_rate"),
-        (
-            lambda: symbolic("mm1", service_rate=2).derivative("utilization", by="service_rate"),
-            "parameter must be a free symbol, got service_rate = 2",
-        ),
-        (lambda: symbolic("mm1").solve_for("service_rate"), r"target must be exactly one metric, got \[\]"),
-        (
-            lambda: symbolic("gg1_klb").solve_for("service_rate", mean_waiting_time=1),
-            "target must have a closed form, got none for mean_waiting_time in mu",
-        ),
-        (
-            lambda: symbolic("mm1").evaluate("utilization", digits=0, arrival_rate=1, service_rate=2),
-            "digits must be a whole number >= 1, got 0.0",
-        ),
-    ],
-)
-def test_errors(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
 def test_unknown_attribute():
     with pytest.raises(AttributeError, match="SymbolicModel has no metric 'wait'"):
         symbolic("mm1").wait  # noqa: B018

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 
 import numpy as np
-import pytest
 
 from qmodels import dram
 from qmodels.packets import FreeList
@@ -162,11 +161,3 @@ def test_small_requests_have_lists_on_either_half_of_the_banks():
     # Each block is on the list that it came from.
     assert [int(n) for n in pools.lists["length"][3:]] == [300, *np.bincount(pools.blocks["list"][700:])[1:]]
     assert free_blocks(pools, 0, 1) == 700
-
-
-def test_too_many_banks_are_refused():
-    memory = dram("DDR4-3200", channels=64, ranks=8, groups=8, banks=8)
-    with pytest.raises(
-        ValueError, match="banks of memories with free lists must be fewer than 32767, got 32768"
-    ):
-        new_pools([LISTS[0]], [memory], [0], [np.random.default_rng(0)])

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -209,83 +208,6 @@ def product(rate, a, b, c):
     return {"latency": c + 100 * rate * a * b}
 
 
-@pytest.mark.parametrize(
-    ("model", "parameters", "message"),
-    [
-        (
-            product,
-            {"a": (1, 9), "b": (1, 9), "c": (0, 20)},
-            "a and b cannot be told apart by these observations",
-        ),
-        (
-            lambda rate, a, b: {"latency": a + b + rate},
-            {"a": (0, 20), "b": (0, 20)},
-            "a and b cannot be told apart",
-        ),
-        (
-            lambda rate, a, b: {"latency": a + rate * 0 * b},
-            {"a": (0, 20), "b": (0, 20)},
-            "b cannot be identified: no effect on the observations",
-        ),
-        (
-            lambda rate, **many: {"latency": sum(many.values())},
-            {f"p{k}": (0, 1) for k in range(8)},
-            "parameters must be fewer than observations to be identified, got 8",
-        ),
-    ],
-)
-def test_refuses_what_the_observations_cannot_tell(model, parameters, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        calibrate(model, observed(noise=0.01), parameters)
-
-
 def test_observations_at_one_load_cannot_tell_pipeline_from_service():
     with pytest.raises(ValueError, match="pipeline and service cannot be told apart"):
         calibrate(link, observed(noise=0.01, rates=[0.1] * 8), BOUNDS)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"parameters": {}}, "parameters must name at least one, got none"),
-        (
-            {"parameters": {"pipeline": (1, 1)}},
-            "bounds of pipeline must be a lower and a higher number, got (1, 1)",
-        ),
-        ({"parameters": {"rate": (0, 1)}}, "parameters must not be settings of the observations, got 'rate'"),
-        ({"errors": "squared"}, "errors must be one of relative, absolute, got 'squared'"),
-        ({"confidence": 1}, "confidence must be between 0 and 1, got 1"),
-        (
-            {"metrics": ["laten"]},
-            "metrics must be in the model's answer, got 'laten'; did you mean 'latency'?",
-        ),
-        ({"metrics": ["busy"]}, "metrics must be among the observations, got 'busy'"),
-        ({"metrics": {"latency": 0}}, "weight of latency must be finite and > 0, got 0.0"),
-        ({"leave_out": "load"}, "has no setting 'load'"),
-    ],
-)
-def test_says_what_is_wrong(options, message):
-    arguments = {"parameters": BOUNDS} | options
-    with pytest.raises(ValueError, match=re.escape(message)):
-        calibrate(link, observed(), **arguments)
-
-
-def test_models_that_cannot_be_fitted():
-    with pytest.raises(TypeError, match="model must be a spec or a function, got int"):
-        calibrate(3, observed(), BOUNDS)
-    with pytest.raises(ValueError, match="Chip has no field 'ports'; did you mean 'port'"):
-        calibrate(Chip(), observed(), {"ports": (0, 1)})
-    hops = RunSet.from_columns(settings={"hops": [1.0, 2.0, 3.0]}, metrics={"latency": [1.0, 2.0, 3.0]})
-    with pytest.raises(ValueError, match="parameters must not be settings of the observations, got 'hops'"):
-        calibrate(Chip(), hops, {"hops": (0, 1)}, solve=lambda chip: {"latency": chip.hops})
-    with pytest.raises(ValueError, match="some that model and observations share, got cost and latency"):
-        calibrate(lambda hops, a: {"cost": a}, hops, {"a": (0, 1)})
-    with pytest.raises(ValueError, match="finite at every observation, got none of 16 for a"):
-        calibrate(lambda rate, a: {"latency": np.inf}, observed(), {"a": (0, 1)})
-    with pytest.raises(ValueError, match="metrics must be one for a model that returns a number"):
-        calibrate(lambda rate, a: a, observed(), {"a": (0, 1)}, metrics=["latency", "x"])
-    zero = RunSet.from_columns(settings={"rate": [0.1, 0.2]}, metrics={"latency": [0.0, 1.0]})
-    with pytest.raises(
-        ValueError, match="errors must be 'absolute' where an observation is 0, got 'relative'"
-    ):
-        calibrate(lambda rate, a: {"latency": a}, zero, {"a": (0, 1)})

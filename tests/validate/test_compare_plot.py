@@ -60,26 +60,6 @@ def test_whole_numbers_are_joined_without_values_between():
     assert len(lines(sweep.plot("latency").axes[0])["model"]) == 3
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"metrics": ["lat"]}, "metrics must be one of latency, share_ratio, hops, got 'lat'"),
-        ({"x": "rat"}, "x must be one of rate, got 'rat'; did you mean 'rate'?"),
-    ],
-)
-def test_says_what_is_wrong(arguments, message):
-    sweep = compare(runs(rate=[0.2, 0.5, 0.8]), model=model)
-    with pytest.raises(ValueError) as error:
-        sweep.plot(*arguments.get("metrics", ()), x=arguments.get("x"))
-    assert message in str(error.value)
-
-
-def test_load_as_axis_needs_loads():
-    sweep = compare(runs(rate=[0.2, 0.5, 0.8]), model=lambda rate: {"latency": 1.0})
-    with pytest.raises(ValueError, match="x must be a setting, the model says no 'load'"):
-        sweep.plot(x="load")
-
-
 def test_one_comparison_shows_its_errors_with_the_intervals_and_where_time_goes():
     from types import SimpleNamespace
 

@@ -223,24 +223,6 @@ def test_a_campaign_has_a_table_of_all_its_points(tmp_path):
     assert (again.simulated, again.restored) == (0, 6) and again.table() == table
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: simulate(SMALL, packets=99), "packets must be a whole number >= 100"),
-        (lambda: simulate(SMALL, replications=1), "replications must be a whole number >= 2"),
-        (lambda: simulate(SMALL, warm_up=1.0), "warm_up must be at least 0 and below 1"),
-        (lambda: simulate(SMALL, confidence=1), "confidence must be between 0 and 1, got 1"),
-        (
-            lambda: simulate(changed(alloc_trial_count=np.array([1, 2]))),
-            "allocation.alloc_trial_count must be one number to be simulated, got 2",
-        ),
-    ],
-)  # fmt: skip
-def test_messages(call, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        call()
-
-
 def test_initial_order_has_runs_of_the_mean_length():
     rng = np.random.default_rng(1)
     assert initial_order(100, np.inf, rng).tolist() == list(range(100))

@@ -304,29 +304,6 @@ def test_runs_survive_storing():
     assert all(np.array_equal(getattr(run, name), getattr(again, name)) for name in Run.__dataclass_fields__)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: simulate(MM1, passages=10), "passages must be a whole number >= 1000, got 10.0"),
-        (lambda: simulate(MM1, replications=1), "replications must be a whole number >= 2, got 1.0"),
-        (lambda: simulate(MM1, seed=-1), "seed must be a whole number >= 0, got -1"),
-        (lambda: simulate(MM1, confidence=1.0), "confidence must be between 0 and 1, got 1.0"),
-        (
-            lambda: simulate(MM1, passages=1000, replications=3, antithetic=True),
-            "replications must be even where they are antithetic, got 3",
-        ),
-        (
-            lambda: simulate(MM1, passages=1000, replications=2).quantile("respons", 0.5),
-            "what must be a time of the network, got 'respons'; did you mean 'response'?",
-        ),
-    ],
-)
-def test_errors_name_argument_rule_and_value(call, message):
-    with pytest.raises(ValueError) as error:
-        call()
-    assert str(error.value) == message
-
-
 @pytest.mark.parametrize("discipline", ["fifo", "lifo"])
 def test_two_replications_show_a_plain_overload(discipline):
     def queue(load):

@@ -87,27 +87,6 @@ def test_short_runs_are_flagged():
     assert not simulate(spec, packets=10_000, replications=2).short
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"packets": 999}, "packets must be a whole number >= 1000, got 999"),
-        ({"replications": 1}, "replications must be a whole number >= 2, got 1"),
-        ({"window": 0}, "window must be a whole number >= 1, got 0"),
-        ({"confidence": 1.0}, "confidence must be between 0 and 1, got 1.0"),
-        ({"precision": 0.0}, "precision must be finite and > 0, got 0"),
-    ],
-)
-def test_bad_arguments(options, message):
-    with pytest.raises(ValueError, match=message):
-        simulate(PacketProcessor(), **options)
-
-
-def test_a_sweep_is_refused():
-    spec = PacketProcessor()
-    with pytest.raises(ValueError, match=r"dram.channels must be one number .* got 2"):
-        simulate(replace(spec, dram=replace(spec.dram, channels=np.array([1, 2]))))
-
-
 @pytest.mark.parametrize("name", validate.__all__)
 def test_every_public_name_is_there(name):
     assert getattr(validate, name).__name__ == name

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -171,17 +169,6 @@ def test_quantiles_that_the_values_do_not_bound():
     runs[0].add(np.array([1.0, 2.0]))
     runs[1].add(np.array([4.0, 8.0]))
     assert quantile_interval(runs, 0.9, confidence=0.9).high == np.inf
-
-
-def test_errors():
-    with pytest.raises(ValueError, match=r"unit must be finite and > 0, got 0.0"):
-        Histogram(unit=0.0)
-    with pytest.raises(ValueError, match=re.escape(f"counts must have shape ({BINS},), got (3,)")):
-        Histogram(counts=[1, 2, 3])
-    with pytest.raises(ValueError, match=r"unit must be that of the other histogram, 2.0, got 1.0"):
-        Histogram() + Histogram(unit=2.0)
-    with pytest.raises(ValueError, match=r"probability must be in \[0, 1\], got 2.0"):
-        quantile_interval([Histogram()], 2.0, confidence=0.9)
 
 
 def test_paired_intervals_cover_and_gain_is_the_ratio_of_variances():

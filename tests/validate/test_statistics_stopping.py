@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from validate import Estimate
 from validate.estimates.statistics import (
     batch_means,
-    early_and_late,
     exactly,
     is_short,
     mean_interval,
@@ -107,16 +106,3 @@ def test_a_walk_wanders():
             some = rng.integers(0, len(walks), size=(20_000, together))
             ratio = steps[some].sum(axis=1) / spread[some].sum(axis=1)
             assert 0.001 < np.mean(ratio > wandering(points, together)) < 0.015
-
-
-def test_errors():
-    with pytest.raises(ValueError, match=r"replications must be a whole number >= 0, got -1"):
-        more_replications([], replications=-1, precision=0.1)
-    with pytest.raises(ValueError, match=r"precision must be finite and > 0, got 0.0"):
-        more_replications([], replications=1, precision=0.0)
-    with pytest.raises(ValueError, match=r"minimum must be a whole number >= 2, got 1"):
-        more_replications([], replications=1, precision=0.1, minimum=1)
-    with pytest.raises(ValueError, match=r"maximum must be a whole number >= 1, got 0"):
-        more_replications([], replications=1, precision=0.1, maximum=0)
-    with pytest.raises(ValueError, match=r"length of the series must be a whole number >= 5, got 4"):
-        early_and_late([1.0] * 4)

@@ -232,27 +232,6 @@ def test_many_trials_go_on_geometrically():
     assert np.all(np.diff(model.taken_busy_probability) < 0)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"alloc_trial_count": 0}, "alloc_trial_count must be a whole number >= 1, got 0"),
-        ({"busy_accesses": -1}, "busy_accesses must be a whole number >= 0, got -1"),
-        ({"other_access": 1.1}, r"other_access must be in \[0, 1\], got 1.1"),
-        ({"other_packet": -0.1}, r"other_packet must be in \[0, 1\], got -0.1"),
-        ({"access_within": 3}, r"access_within must be in \[0, 1\], got 3"),
-        ({"readers": 0}, "readers must be a whole number >= 1, got 0"),
-        ({"read_last": 2}, r"read_last must be in \[0, 1\], got 2"),
-        ({"segments": [0]}, "segments must be a whole number >= 1, got 0"),
-        ({"segments": [2, 1], "probability": [0.5, 0.5]}, "segments must be ascending with one probability"),
-        ({"segments": [1, 2]}, "segments must be ascending with one probability"),
-        ({"probability": [0.5]}, "probability must sum to 1, got 0.5"),
-    ],
-)
-def test_nonsense(change, message):
-    with pytest.raises(ValueError, match=message):
-        free_list(**({"banks": 8, "alloc_trial_count": 2} | change))
-
-
 def test_a_table_that_does_not_settle_is_an_error(monkeypatch):
     monkeypatch.setattr(list_chain, "MOST_ROUNDS", 2)
     with pytest.raises(RuntimeError, match="did not settle in 2 rounds of 20 steps: it still changes by"):

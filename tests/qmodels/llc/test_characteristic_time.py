@@ -72,26 +72,6 @@ def test_against_the_exact_lru(exponent, capacity, bound):
     assert abs(model - p @ exact_lru_hit_ratios(popularity=p, capacity=capacity)) < bound
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            {"popularity": [0.5, 0.4], "capacity": 1},
-            "popularity must be one row of probabilities that sum to 1, got a sum of 0.9",
-        ),
-        ({"popularity": [1.5, -0.5], "capacity": 1}, "popularity must be finite and >= 0, got -0.5"),
-        ({"popularity": [1.0], "capacity": -1}, "capacity must be finite and >= 0, got -1"),
-        (
-            {"popularity": [1.0], "capacity": 1, "insertion_probability": 0},
-            "insertion_probability must be above 0, got 0",
-        ),
-    ],
-)
-def test_nonsense(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        hit_ratios(**arguments)
-
-
 def by_stack_orders(p: np.ndarray, capacity: int) -> np.ndarray:
     """Stationary law of the move-to-front list: draws without replacement (W. F. King, 1971)."""
     hits = np.zeros(len(p))

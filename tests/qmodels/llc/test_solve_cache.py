@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -65,23 +64,6 @@ def test_slices_are_caches_of_their_own():
         exact += own @ exact_lru_hit_ratios(popularity=own / own.sum(), capacity=lines)
     answer = solve(CacheSystem(popularity=popularity, shared=level))
     assert answer.hit_ratio == pytest.approx(exact, abs=2e-3)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"cores": 2}, "inclusion must be .* got inclusive with 2 levels of 2 cores"),
-        ({"private": (CacheLevel(lines=4),) * 2}, "got inclusive with 3 levels of 1 cores"),
-        ({"private": (CacheLevel(lines=4, replacement="fifo"),)}, "must be lru .* fifo with insertion 1;"),
-        (
-            {"private": (CacheLevel(lines=4, insertion_probability=0.5),)},
-            "must be lru .* got lru with insertion 0.5;",
-        ),
-    ],
-)
-def test_what_no_model_covers(changes, message):
-    with pytest.raises(ValueError, match=message):
-        solve(replace(system("inclusive", 1), **changes))
 
 
 def test_slices_share_all_requests():

@@ -132,59 +132,6 @@ def test_fit_without_correlation_is_a_renewal_process():
     assert_allclose([process.rate, process.scv], [2.0, 0.4])
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: MAP(d0=[[-1.0]], d1=[[2.0]]), "d0 + d1 must have rows that sum to 0, row 0 sums to 1"),
-        (
-            lambda: MAP(d0=[[-1.0]], d1=[[1.0, 0.0], [0.0, 0.0]]),
-            "d1 must be of shape (1, 1), got shape (2, 2)",
-        ),
-        (
-            lambda: MAP(d0=[[0.0, 0.0], [0.0, 0.0]], d1=[[1.0, -1.0], [0.0, 0.0]]),
-            "d1 must be >= 0, got -1.0",
-        ),
-        (
-            lambda: MAP(d0=[[1.0, -1.0], [0.0, 0.0]], d1=np.eye(2)),
-            "d0 must be >= 0 off the diagonal, got -1 in row 0, column 1",
-        ),
-        (
-            lambda: MAP(d0=[[0.0]], d1=[[0.0]]),
-            "d1 must bring an arrival from every phase sooner or later, got phases without",
-        ),
-        (
-            lambda: MAP(d0=[[-2.0, 1.0], [0.0, 0.0]], d1=[[1.0, 0.0], [0.0, 0.0]]),
-            "d1 must bring an arrival from every phase sooner or later, got phases without",
-        ),
-        (
-            lambda: MAP(d0=-np.eye(2), d1=np.eye(2)),
-            "d0 + d1 must have phases that all reach one another, got separate groups",
-        ),
-        (
-            lambda: MAP.mmpp(generator=[[-1.0, 1.0], [1.0, -1.0]], rates=[1.0]),
-            "rates must be a list of 2 numbers, got shape (1,)",
-        ),
-        (
-            lambda: MAP.mmpp(generator=[[-1.0, 2.0], [1.0, -1.0]], rates=[1.0, 1.0]),
-            "generator must have rows that sum to 0, row 0 sums to 1",
-        ),
-        (lambda: map_superposition([]), "processes must hold at least one process, got none"),
-        (
-            lambda: map_from_correlation(rate=1.0, scv=2.0, lag1_correlation=0.5, decay=0.4),
-            "lag1_correlation must have the sign of decay, 0.4, and a smaller magnitude, got 0.5",
-        ),
-        (
-            lambda: map_from_correlation(rate=1.0, scv=2.0, lag1_correlation=-0.1, decay=0.4),
-            "lag1_correlation must have the sign of decay, 0.4, and a smaller magnitude, got -0.1",
-        ),
-    ],
-)
-def test_bad_arguments(call, message):
-    with pytest.raises(ValueError, match="must") as caught:
-        call()
-    assert str(caught.value) == message
-
-
 def test_phases_that_are_left_for_good_do_not_matter():
     process = MAP(d0=[[-3.0, 1.0], [0.0, -2.0]], d1=[[1.0, 1.0], [0.0, 2.0]])
     assert_allclose([process.rate, process.scv], [2.0, 1.0])

@@ -106,38 +106,6 @@ def test_functions_without_a_steady_state():
     assert found.mean_number == np.inf
 
 
-def test_a_tail_too_heavy_for_the_states_allowed():
-    with pytest.raises(RuntimeError) as caught:
-        birth_death_infinite(
-            birth_rate=lambda n: np.full(n.shape, 0.999),
-            death_rate=lambda n: np.ones(n.shape),
-            max_states=1000,
-        )
-    assert str(caught.value) == (
-        "the states beyond max_states = 1000 may hold a probability of 0.58, above tail_tolerance 1e-15: "
-        "raise one of the two"
-    )
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            {"birth_rates": [1.0], "death_rates": [1.0, 2.0]},
-            "birth_rates and death_rates must be two lists of one length >= 1, got shapes (1,) and (2,)",
-        ),
-        (
-            {"birth_rates": 1.0, "death_rates": 1.0},
-            "birth_rates and death_rates must be two lists of one length >= 1, got shapes () and ()",
-        ),
-    ],
-)
-def test_bad_rates(arguments, message):
-    with pytest.raises(ValueError, match="rates must be") as caught:
-        birth_death(**arguments)
-    assert str(caught.value) == message
-
-
 def test_rates_whose_ratio_no_double_holds():
     up = birth_death(birth_rates=[1e100], death_rates=[1e-300])
     assert up.probabilities.tolist() == [0.0, 1.0] and up.mean_number == 1.0

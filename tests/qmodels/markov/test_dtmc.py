@@ -110,31 +110,3 @@ def test_descriptions_agree():
         assert_allclose(chain.transition_matrix.toarray(), matrix, rtol=1e-15)
         assert list(chain.states) == [0, 1, 2]
         assert repr(chain) == "DTMC with 3 states and 5 transitions"
-
-
-@pytest.mark.parametrize(
-    ("matrix", "message"),
-    [
-        ([[0.5, 0.6], [0, 1]], "transition_matrix must have rows that sum to 1, row 0 sums to 1.1"),
-        (
-            [[1.1, -0.1], [0, 1]],
-            "transition_matrix must be >= 0 off the diagonal, got -0.1 in row 0, column 1",
-        ),
-        ([[-0.1, 1.1], [0, 1]], "transition_matrix must be >= 0, got -0.1 in row 0, column 0"),
-        ([0.5, 0.5], "transition_matrix must be a square matrix, got shape (2,)"),
-    ],
-)
-def test_bad_matrices(matrix, message):
-    with pytest.raises(ValueError, match="transition_matrix") as caught:
-        DTMC(transition_matrix=matrix)
-    assert str(caught.value) == message
-
-
-def test_bad_steps():
-    chain = DTMC(transition_matrix=np.eye(2))
-    with pytest.raises(ValueError, match="^steps must be a whole number >= 0, got 1.5$"):
-        chain.transient(steps=1.5, initial=0)
-    with pytest.raises(
-        ValueError, match="^transition_matrix must have rows that sum to 1, row 0 sums to 0.5$"
-    ):
-        DTMC.from_transitions(initial_state=0, transitions=lambda k: [(k, 0.5)])

@@ -288,18 +288,6 @@ def test_a_service_law_with_rare_eternities():
     assert_allclose(found.number_in_system_probability(4), expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("capacity", "message"),
-    [
-        ([3, 4], "capacity must be one number, got shape (2,)"),
-    ],
-)
-def test_bad_capacity(capacity, message):
-    with pytest.raises(ValueError, match="capacity") as caught:
-        map_g_1_k(arrivals=Exponential(mean=1 / 1.0), service=Deterministic(mean=1.0), capacity=capacity)
-    assert str(caught.value) == message
-
-
 @given(seeds, st.integers(1, 3), st.integers(1, 3), st.floats(0.05, 0.95))
 def test_one_server_of_phases_is_the_same_in_every_model(seed, n, m, load):
     arrivals, service = random_arrivals(seed, n), random_service(seed, m)

@@ -143,36 +143,3 @@ def test_first_passage_keeps_small_entries():
     total = (up + down + inner).sum(axis=1)
     again = (down + inner @ g + up @ g @ g) / total[:, None]
     assert_allclose(again, g, rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"up": [[-1.0]]}, "up must be >= 0, got -1 in row 0, column 0"),
-        ({"down": [[1.0, 0.0]]}, "down must have shape (1, 1), got (1, 2)"),
-        ({"local": [[-3.0]]}, "up + local + down must have rows that sum to 0, row 0 sums to -1"),
-        (
-            {"boundary_local": [[-2.0]]},
-            "boundary_up + boundary_local must have rows that sum to 0, row 0 sums to -1",
-        ),
-        ({"boundary_down": [[2.0]]}, "boundary_down - down must have rows that sum to 0, row 0 sums to 1"),
-        (
-            {"boundary_local": [[-2.0, 1.0], [-1.0, 0.0]]},
-            "boundary_local must be >= 0 off the diagonal, got -1 in row 1, column 0",
-        ),
-        ({"boundary_up": [[1.0], [1.0]]}, "boundary_up must have shape (1, 1), got (2, 1)"),
-    ],
-)
-def test_bad_blocks(change, message):
-    blocks = {"up": [[1.0]], "local": [[-2.0]], "down": [[1.0]], "boundary_local": [[-1.0]]}
-    with pytest.raises(ValueError, match="must") as caught:
-        qbd(**(blocks | change))
-    assert str(caught.value) == message
-
-
-def test_phases_that_never_meet_are_refused():
-    two = np.eye(2)
-    with pytest.raises(
-        ValueError, match=r"^up \+ local \+ down must have one closed class of phases, got 2$"
-    ):
-        qbd(up=two, local=-3 * two, down=2 * two, boundary_local=-two)

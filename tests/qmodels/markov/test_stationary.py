@@ -246,21 +246,6 @@ def test_tandems_at_extreme_loads(arrival_rate):
     assert_allclose(law, iterated, atol=1e-11)
 
 
-@pytest.mark.parametrize(
-    ("argument", "message"),
-    [
-        ({"method": "magic"}, "method must be one of auto, gth, direct, iterative, got 'magic'"),
-        ({"tolerance": 0.0}, "tolerance must be finite and > 0, got 0.0"),
-        ({"max_iterations": 0}, "max_iterations must be a whole number >= 1, got 0.0"),
-    ],
-)
-def test_bad_arguments(argument, message):
-    chain = CTMC(generator=[[-1, 1], [1, -1]])
-    with pytest.raises(ValueError, match="must be") as caught:
-        chain.stationary(**argument)
-    assert str(caught.value) == message
-
-
 def test_the_law_of_one_class_among_transient_states():
     rates = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 2.0], [0.0, 3.0, 0.0]])
     assert_allclose(single_class_law("phases", rates), [0.0, 0.6, 0.4], rtol=1e-15)

@@ -66,16 +66,3 @@ def test_overload_is_infinite():
         assert np.isfinite(found.mean_waiting_time).tolist() == [True, False]
         assert found.utilization[1] == pytest.approx(4 * found.max_rate)
         assert 0 < found.conflict_probability[1] <= 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"burst": 0}, "burst must be finite and > 0, got 0"),
-        ({"bank_busy": 3}, r"bank_busy must be >= 4, got 3"),
-    ],
-)
-def test_messages(arguments, message):
-    good = {"arrival_rate": 0.1, "burst": 4, "bank_busy": 12, "banks": 8}
-    with pytest.raises(ValueError, match=message):
-        in_order_banks(**(good | arguments))

@@ -218,32 +218,6 @@ def test_loss_network_against_the_whole_chain(load):
     assert_allclose(r.throughput, out, rtol=0.055)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"service_rate": [[1.0]]}, r"service_rate must list the rate of each station, got shape \(1, 1\)"),
-        ({"service_scv": -1}, "service_scv must be finite and >= 0, got -1.0"),
-        ({"arrival_scv": -1}, "arrival_scv must be finite and >= 0, got -1.0"),
-        ({"blocking": "after"}, "blocking must be one of loss, after-service, .* got 'after'"),
-    ],
-)
-def test_errors(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        tandem_blocking(**{"arrival_rate": 1.0, "service_rate": [1.0, 1.0], "capacity": 2} | arguments)
-
-
-def test_errors_of_loss_networks():
-    line = {"arrival_rate": [1.0, 0], "service_rate": 1.0, "routing": [[0, 1], [0, 0]], "capacity": 2}
-    with pytest.raises(
-        ValueError, match=r"routing must have the shape \(stations, stations\), got \(1, 1, 1\)"
-    ):
-        loss_network(**line | {"routing": [[[0.5]]]})
-    with pytest.raises(ValueError, match=r"capacity must have the shape \(2,\), got \(3,\)"):
-        loss_network(**line | {"capacity": [1, 2, 3]})
-    with pytest.raises(ValueError, match="capacity"):
-        loss_network(**line | {"servers": 3})
-
-
 def test_errors_when_iterations_do_not_converge(monkeypatch):
     monkeypatch.setattr(module, "_SWEEPS", 1)
     with pytest.raises(RuntimeError, match="decomposition did not converge in 1 sweeps"):

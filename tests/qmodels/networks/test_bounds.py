@@ -1,7 +1,6 @@
 """Bounds hold the exact solution, and published tables."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -90,17 +89,3 @@ def test_printing_and_table():
     assert repr(b).splitlines()[0] == "asymptotic bounds (bound)"
     frame = b.to_pandas()
     assert list(frame["population"]) == [1, 2] and len(frame.columns) == 5
-
-
-@pytest.mark.parametrize("bounds", [balanced_job_bounds, proportional_bounds, geometric_bounds])
-def test_errors(bounds):
-    with pytest.raises(ValueError, match="servers must be 1 or inf for these bounds, got 2"):
-        bounds(population=3, mean_service_time=[1.0, 2.0], servers=[1, 2])
-    with pytest.raises(ValueError, match="population must be a whole number >= 1, got 0.0"):
-        bounds(population=0, mean_service_time=[1.0, 2.0])
-    with pytest.raises(
-        ValueError, match="mean_service_time must be > 0 at a station that queues, got delays only"
-    ):
-        bounds(population=1, mean_service_time=[1.0], servers=np.inf)
-    with pytest.raises(TypeError, match="mean_servce_time"):
-        bounds(population=1, mean_servce_time=[1.0])

@@ -18,7 +18,6 @@ from qmodels.networks import (
     throughput_curve,
 )
 from qmodels.networks.closed.inputs import describe
-from qmodels.networks.closed.means import representable
 from qmodels.networks.closed.mva import _one_class
 
 times = st.floats(0.05, 5.0)
@@ -392,22 +391,6 @@ def test_errors(arguments, message):
     for solve in (mva, convolution):
         with pytest.raises(ValueError, match=message):
             solve(**network)
-
-
-def test_errors_of_laws_and_curves():
-    network = {"population": [2, 0], "mean_service_time": {"cpu": 1.0, "disk": 2.0}}
-    with pytest.raises(ValueError, match=r"population must have jobs in every class, got \[2, 0\]"):
-        marginal_distribution(station="cpu", **network)
-    with pytest.raises(
-        ValueError, match="station must be one of the network, got 'dish'; did you mean 'disk'?"
-    ):
-        marginal_distribution(station="dish", **network)
-    with pytest.raises(
-        ValueError, match=r"population must be one whole number for a curve, got classes \(0, 1\)"
-    ):
-        throughput_curve(**network)
-    with pytest.raises(RuntimeError, match="the population is too unlikely in the opened network"):
-        representable(0.0)
 
 
 def test_exactness_of_small_hand_solved_case():

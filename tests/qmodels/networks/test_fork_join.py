@@ -116,17 +116,3 @@ def test_overload_and_arrays():
     assert np.isinf(slow.mean_response_time) and not slow.stable and slow.utilization == 1
     alone = fork_join_unequal(arrival_rate=0.5, service_rates=[1.0])
     assert_allclose(alone.mean_response_time, 2.0)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: fork_join_unequal(arrival_rate=1, service_rates=2.0),
-            r"service_rates must list the rate of each branch, got shape \(\)",
-        ),
-    ],
-)
-def test_errors(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

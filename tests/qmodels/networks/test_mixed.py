@@ -108,26 +108,3 @@ def test_overload_by_the_open_classes():
     everywhere = mixed(arrival_rate=[1.5, 0], population=[0, 4], mean_service_time=[1.0, 0.9])
     assert_allclose(everywhere.mean_number_in_system[:, 1], [2, 2])
     assert np.isinf(everywhere.mean_response_time).all() and not everywhere.stable.any()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            {"arrival_rate": {"a": 1.0}, "population": [1]},
-            "arrival_rate and population must both name the classes or both list them",
-        ),
-        (
-            {"arrival_rate": [1.0], "population": [0, 1]},
-            r"arrival_rate and population must list the same classes, got shapes \(1,\), \(2,\)",
-        ),
-        (
-            {"arrival_rate": {"a": 1.0}, "population": {"a": 2}},
-            "population must be 0 for a class with arrivals, got 2 for 'a'",
-        ),
-        ({"arrival_rate": [1.0], "population": [0]}, r"population must have at least one job, got \[0\]"),
-    ],
-)
-def test_errors(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        mixed(mean_service_time=[0.1, 0.2], **arguments)

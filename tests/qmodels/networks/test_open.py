@@ -296,64 +296,6 @@ def test_graph_in_and_out():
         assert_allclose(out.nodes["lookup"]["mean_number_in_system"], r.mean_number_in_system[1])
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: jackson(arrival_rate=[1], service_rate=[1], routing=[[[0.5]]]),
-            r"routing must have the shape \(stations, stations\), got \(1, 1, 1\); see bcmp",
-        ),
-        (
-            lambda: jackson(arrival_rate=[1, 2], service_rate=[1], routing=[[0.5]]),
-            r"arrival_rate must have the shape \(1,\), got \(2,\)",
-        ),
-        (
-            lambda: jackson(arrival_rate=[1], service_rate=[1], routing=[[1.0]]),
-            "routing must let every job leave the network",
-        ),
-        (
-            lambda: qna(arrival_rate=[1], service_rate=[1], routing=[[[0.5]]]),
-            r"routing must have the shape \(stations, stations\), got \(1, 1, 1\)",
-        ),
-        (
-            lambda: qna(arrival_rate=[1], service_rate=[1], routing=[[0.5]], arrival_scv=[1, 1]),
-            r"arrival_scv must have the shape \(1,\), got \(2,\)",
-        ),
-        (
-            lambda: bcmp(arrival_rate=[[1.0]], mean_service_time=[1.0]),
-            r"arrival_rate must have the shape \(classes,\), got \(1, 1\)",
-        ),
-        (
-            lambda: bcmp(arrival_rate=[1.0], mean_service_time=[1.0], routing=[[0.5]]),
-            r"arrival_rate must have the shape \(stations, classes\), got \(1,\)",
-        ),
-        (
-            lambda: bcmp(arrival_rate=[1.0], mean_service_time=[1.0], routing=[[0.5]], visits=[1]),
-            "at most one of visits and routing must be given, got both",
-        ),
-        (
-            lambda: bcmp(arrival_rate=[1.0], mean_service_time=[1.0], discipline="fifo"),
-            "discipline must be one of fcfs, ps, lcfs, is, got 'fifo'",
-        ),
-        (
-            lambda: bcmp(arrival_rate=[1.0], mean_service_time=[1.0], discipline=["ps", "ps"]),
-            r"discipline must be one word or one per station \(1\), got 2",
-        ),
-        (
-            lambda: bcmp(arrival_rate=[0.1], mean_service_time=[1.0], servers=2, discipline="lcfs"),
-            "servers must be 1 with discipline 'lcfs', got 2 at 0",
-        ),
-        (
-            lambda: bcmp(arrival_rate=[0.1, 0.1], mean_service_time=[[1.0, 2.0]], discipline="fcfs"),
-            r"mean_service_time must be the same for every class with .* got \[1.0, 2.0\] at 0",
-        ),
-    ],
-)
-def test_errors(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
 @pytest.mark.parametrize("leaves", [1e-6, 1e-9, 1e-12])
 def test_a_job_that_nearly_always_returns_is_one_that_leaves(leaves):
     again = 1 - leaves

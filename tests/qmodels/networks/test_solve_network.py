@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 
 import numpy as np
 import pytest
@@ -18,12 +17,9 @@ from qmodels.laws import (
     Geometric,
     HyperExponential,
     LogNormal,
-    Pareto,
-    Replay,
 )
 from qmodels.networks import linearizer, qna
 from qmodels.systems.stations.parts import ForkJoin
-from qmodels.systems.stations.routing import Cyclic
 
 INF = math.inf
 POISSON, UNIT = Exponential(mean=1.25), Exponential(mean=1.0)
@@ -379,74 +375,6 @@ def test_the_answer_of_a_single_queue_keeps_its_quantiles_but_for_another_order(
         solve(one(discipline="lifo")).result.waiting_time_quantile(0.8)
 
 
-@pytest.mark.parametrize(
-    ("spec", "what"),
-    [
-        (one(service=Pareto(mean=1.0, shape=1.5)), "times of infinite variance"),
-        (one(service=Replay(values=[0.5, 1.0])), "Replay service at station 'queue'"),
-        (one(arrivals=Replay(values=[2.0, 1.0])), "Replay arrivals of class 'job'"),
-        (one(arrivals=BURSTY, service=LogNormal(mean=0.2, scv=2.0)), "MAP arrivals of class 'job'"),
-        (one(service=BURSTY, discipline="sharing"), "MAP service at station 'queue'"),
-        (one(patience=Deterministic(mean=3.0)), "the patience of class 'job'"),
-        (
-            one(arrivals=Pareto(mean=1.25, shape=1.5), servers=2, service=Erlang(mean=1.0, phases=2)),
-            "times of infinite",
-        ),
-        (one(vacation=UNIT, capacity=4), "the vacation of station 'queue'"),
-        (
-            one(rate_multiplier=(1, 2), service=Deterministic(mean=1.0)),
-            "the rate_multiplier of station 'queue'",
-        ),
-        (
-            one(arrivals=Geometric(mean=5.0), service=Deterministic(mean=4.0), servers=2, clocked=True),
-            "this station in clocked time",
-        ),
-        (two_classes("priority", servers=2), "discipline 'priority' of station 'q'"),
-        (
-            cpu_and_disk(OPEN, routing={"cpu": Cyclic(to=["disk", "leave"])}),
-            "Cyclic routing",
-        ),
-        (
-            cpu_and_disk(OPEN, disk=Deterministic(mean=0.5), discipline="priority"),
-            "service at station 'disk' that is not the same exponential one for every class, beside",
-        ),
-        (cpu_and_disk(OPEN, vacation=UNIT), "the vacation of station 'disk' in a network"),
-        (
-            tandem(arrivals=POISSON, services=[UNIT, UNIT], capacity=[INF, 4]),
-            "a network in which some capacities are finite and others not",
-        ),
-        (
-            cpu_and_disk(
-                [
-                    JobClass(name="a", arrivals=Exponential(mean=2.0)),
-                    JobClass(name="b", arrivals=Exponential(mean=2.0)),
-                ],
-                disk={"a": Exponential(mean=0.1), "b": Exponential(mean=0.2)},
-            ),
-            "service at station 'disk' that is not the same exponential one for every class in an open",
-        ),
-        (
-            cpu_and_disk(
-                [JobClass(name="a", population=2), JobClass(name="b")],
-                routing={("cpu", "a"): ("disk", "b"), ("disk", "b"): ("cpu", "a")},
-            ),
-            "jobs that change class in a network with closed classes",
-        ),
-        (
-            QueueingNetwork(
-                stations=[Station(name="a", service=UNIT), Station(name="b", service=UNIT)],
-                classes=JobClass(arrivals=Erlang(mean=2.0, phases=2), entry="f"),
-                forks=[ForkJoin(name="f", branches=["a", "b"])],
-            ),
-            "forks but of Poisson jobs",
-        ),
-    ],
-)
-def test_names_the_feature_that_no_model_covers(spec, what):
-    with pytest.raises(ValueError, match=re.escape(f"no model covers {what}")):
-        solve(spec)
-
-
 def test_hyperexponential_and_empirical_services_reach_the_models():
     h2 = solve(one(service=HyperExponential(probabilities=[0.5, 0.5], means=[0.5, 1.5])))
     # E[S^2] = 0.5 * 2 * 0.25 + 0.5 * 2 * 2.25 = 2.5.
@@ -509,10 +437,3 @@ def test_services_that_take_no_time_have_no_model(spec):
 def test_constant_services_of_several_classes_have_no_spread():
     same = two_classes(service={"a": Deterministic(mean=0.1), "b": Empirical(values=[0.1] * 3)})
     assert solve(same)["mean_waiting_time"] == pytest.approx(0.07 * 0.1 / 2 / (1 - 0.07))
-
-
-def test_other_specs_are_refused():
-    with pytest.raises(
-        TypeError, match=r"a system spec must be of a kind \(.*queueing-network.*\), got a int"
-    ):
-        solve(3)

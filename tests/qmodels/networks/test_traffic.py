@@ -2,7 +2,6 @@
 
 import networkx as nx
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -90,70 +89,3 @@ def closed_graph(*edges):
     graph = nx.DiGraph()
     graph.add_weighted_edges_from(edges, weight="probability")
     return graph
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: routing_matrix(nx.DiGraph()), "routing must have at least one station, got an empty graph"),
-        (
-            lambda: routing_matrix(nx.DiGraph([("a", "b")])),
-            "routing must have a probability on every edge, got none on 'a' -> 'b'",
-        ),
-        (
-            lambda: routing_matrix(closed_graph(("a", "b", 1.5))),
-            r"routing\['a', 'b'\] must be in \[0, 1\], got 1.5",
-        ),
-        (
-            lambda: routing_matrix(closed_graph(("a", "b", 0.7), ("a", "a", 0.7))),
-            "routing out of a station must sum to at most 1, got 1.4 at station 'a'",
-        ),
-        (
-            lambda: traffic_equations(arrival_rate=[1], routing=[[0.5, 0.6]]),
-            r"routing must have the shape \(stations, stations\), .* got \(1, 2\)",
-        ),
-        (
-            lambda: traffic_equations(arrival_rate=[1, 0], routing=[[0, 1], [0.6, 0.6]]),
-            "routing out of a station must sum to at most 1, got 1.2 at station 1",
-        ),
-        (
-            lambda: traffic_equations(arrival_rate=[1, 0, 0], routing=[[0, 1], [0, 0]]),
-            r"arrival_rate must have the shape \(2,\) or \(2, classes\), got \(3,\)",
-        ),
-        (
-            lambda: traffic_equations(arrival_rate=[1, 0], routing=[[[0, 1], [0, 0]]] * 3),
-            r"arrival_rate must have the shape \(2, 3\), got \(2,\)",
-        ),
-        (
-            lambda: traffic_equations(arrival_rate=[1, 0], routing=[[0, 1], [1, 0]]),
-            "routing must let every job leave the network, got a part without a way out",
-        ),
-        (
-            lambda: traffic_equations(arrival_rate={"a": 1}, routing=closed_graph(("a", "b", 1))),
-            "arrival_rate must have a value for every station, got none for 'b'",
-        ),
-        (
-            lambda: traffic_equations(arrival_rate={"ab": 1}, routing=closed_graph(("abc", "b", 1))),
-            "arrival_rate must name stations of the network, got 'ab'; did you mean 'abc'?",
-        ),
-        (
-            lambda: visit_ratios(routing=[[0, 0.5], [1, 0]]),
-            "routing out of each station of a closed network must sum to 1, got 0.5 at station 0",
-        ),
-        (
-            lambda: visit_ratios(routing=[[0, 1], [1, 0]], reference=3),
-            "reference must be a station of the network, got 3",
-        ),
-        (
-            lambda: visit_ratios(routing=[[0, 1], [0, 1]]),
-            "reference must be a station to which every job returns, got 0",
-        ),
-        (
-            lambda: visit_ratios(routing=np.zeros((2, 2, 2, 2))),
-            "routing of a closed network must keep the class of a job, got 4 dimensions",
-        ),
-    ],
-)
-def test_errors(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

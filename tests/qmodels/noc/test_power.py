@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -71,39 +69,3 @@ def test_standard_errors_are_those_of_a_regression():
     assert scatter == pytest.approx(stated, rel=0.3)  # 60 draws know it to 9 %
     assert np.allclose(np.diag(fits[0].correlation), 1)
     assert "+-" in repr(fits[0]) and "residuals" in repr(fits[0])
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: router_power(LOOP, TECHNOLOGY), "rate must be given for closed loops, got none"),
-        (lambda: router_power(LOOP, TECHNOLOGY, rate=-1.0), "rate must be finite and >= 0, got -1.0"),
-        (
-            lambda: router_power(Noc(), TECHNOLOGY, rate=0.1),
-            "rate must be left out for open traffic, got 0.1",
-        ),
-        (
-            lambda: router_power(Noc(injection_rate=np.array([0.1, 0.2])), TECHNOLOGY),
-            "injection_rate must be one number for a power",
-        ),
-        (
-            lambda: calibrate_power([Noc()] * 4, [1.0]),
-            r"watts must be one number per network \(4\), got shape",
-        ),
-        (lambda: calibrate_power([Noc()] * 3, [1.0] * 3), "nocs must be more than the 3 parameters, got 3"),
-        (
-            lambda: calibrate_power([Noc()] * 4, [1.0] * 4, rates=[1.0]),
-            r"rates must be one per network \(4\), got 1",
-        ),
-        (lambda: calibrate_power([Noc()] * 4, [1.0] * 4), "nocs must differ in width, buffers and traffic"),
-        (
-            lambda: calibrate_power([Noc(injection_rate=0.0)] * 4, [1.0] * 4),
-            "nocs must have traffic .* got none",
-        ),
-        (lambda: calibrate_power([Noc()] * 4, [0.0] * 4), "watts must be finite and > 0, got 0.0"),
-        (lambda: replace(TECHNOLOGY, hop_pj=float("nan")), "hop_pj must be finite, got nan"),
-    ],
-)
-def test_messages(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import qmodels as qm
 from optimize import Space, explore, replace_fields
 from qmodels.packet_processor.controllers.recursion import follow, numbers
-from qmodels.systems.memory.dram_map import Interleaved, bit_fields
+from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.traffic import OnOff
 from validate import simulate
 from validate.dram.kernel import run_channel
@@ -107,29 +107,6 @@ def test_channels_are_explored() -> None:
     assert found.evaluations == 8
     latency = found.table["packet_latency"]
     assert min(latency[4:]) < min(latency[:4])
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        (
-            {"dram.scheduler": "in-order"},
-            "dram.scheduler must be oldest-ready-first or fr-fcfs .* 'in-order'",
-        ),
-        ({"dram.page_policy": "closed"}, "alloc_trial_count must be 1 with closed pages .* got 2"),
-        (
-            {"dram.address_map": bit_fields("row:15 bank:2 group:3 column:6 channel:3")},
-            "dram.address_map must be Interleaved .* got BitFields",
-        ),
-        (
-            {"workload.arrivals": OnOff(on_packets=np.array([4.0, 8.0]), peak_to_mean=2.0)},
-            "workload.arrivals must have one number in each field with a DramSystem",
-        ),
-    ],
-)
-def test_what_the_model_does_not_take_is_refused(changes: Any, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        qm.solve(processor(**changes))
 
 
 @pytest.mark.parametrize(

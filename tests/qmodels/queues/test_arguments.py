@@ -56,7 +56,6 @@ from qmodels.queues import (
     mxg1,
     polling,
     polling_limited,
-    state_dependent,
     weighted_round_robin,
 )
 
@@ -238,75 +237,6 @@ def test_inputs_broadcast_and_are_not_changed():
     assert mmc(arrival_rate=[], service_rate=1, servers=2).mean_waiting_time.shape == (0,)
     assert erlang_b(servers=[[1], [2]], offered_load=[0.5, 1, 2]).shape == (2, 3)
     assert np.ndim(erlang_c(servers=2, offered_load=1.0)) == 0
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: mmck(arrival_rate=1, service_rate=1, servers=[2, 4], capacity=3),
-            "capacity must be at least servers = 4, got 3",
-        ),
-        (
-            lambda: mg1(arrival_rate=1, service_scv=1),
-            "exactly one of service_rate and mean_service_time must be given, got neither",
-        ),
-        (
-            lambda: mg1(arrival_rate=1, service_rate=1, mean_service_time=1, service_scv=1),
-            "exactly one of service_rate and mean_service_time must be given, got both",
-        ),
-        (
-            lambda: mg1(arrival_rate=0.5, service_rate=1, service_scv=1, service_third_moment=3),
-            r"service_third_moment must be at least m2\^2 / m1 = 4, got 3",
-        ),
-        (
-            lambda: mxg1(arrival_rate=1, batch_mean=2, service_rate=1, service_scv=1),
-            "exactly one of batch_scv and batch_second_moment must be given, got neither",
-        ),
-        (
-            lambda: mxg1(arrival_rate=1, batch_mean=3, batch_second_moment=8, service_rate=1, service_scv=1),
-            r"batch_second_moment must be at least batch_mean\^2, got 8",
-        ),
-        (
-            lambda: erlang_a(
-                arrival_rate=1, service_rate=1, servers=1, patience_rate=1, balking_probability=2
-            ),
-            r"balking_probability must be in \[0, 1\], got 2.0",
-        ),
-        (
-            lambda: state_dependent(arrival_rates=[1, 2, 3, 4], service_rates=[1, 2]),
-            r"arrival_rates must have 2 or 3 values, as service_rates, got \(4,\)",
-        ),
-        (
-            lambda: state_dependent(arrival_rates=[0, 2], service_rates=[1, 2]),
-            "arrival_rates must be finite and > 0, got 0.0",
-        ),
-        (
-            lambda: polling(arrival_rate=[0.1, 0.1], mean_service_time=1, service_scv=1, discipline="gate"),
-            "discipline must be one of exhaustive, gated, got 'gate'; did you mean 'gated'?",
-        ),
-        (
-            lambda: polling(
-                arrival_rate=[0.1, 0.1], mean_service_time=1, service_scv=1, discipline=["gated"]
-            ),
-            "discipline must be one word or one for each of 2 queues, got 1",
-        ),
-        (
-            lambda: geoxg1(arrival_rate=0.5, arrival_variance=0.1, mean_service_time=1, service_scv=0),
-            "arrival_variance must be at least 0.25, that of whole numbers with this mean, got 0.1",
-        ),
-    ],
-)
-def test_errors_name_argument_rule_and_value(call, message):
-    with pytest.raises(ValueError, match=f"^{message.replace('?', '[?]')}$"):
-        call()
-
-
-def test_clocked_distributions_next_to_saturation_say_so():
-    with pytest.raises(
-        ValueError, match=r"^utilization must be at most 0\.9999 for the distributions of Geo/D/1, got 1$"
-    ):
-        geod1(arrival_rate=(1 - 1e-7) / 4, service_slots=4).waiting_time_tail(1)
 
 
 def test_memoryless_models_need_no_law_but_take_any():

@@ -172,11 +172,3 @@ def test_arrays_and_overload():
     assert idle.waiting_time_quantile(0.99) == 0
     assert idle.response_time_quantile(0.5) == pytest.approx(np.log(2))
     assert md1(arrival_rate=0.0, service_rate=2.0).response_time_quantile(0.5) == pytest.approx(0.5)
-
-
-def test_distributions_next_to_saturation_say_so():
-    q = mdc(arrival_rate=2 - 1e-6, service_rate=1.0, servers=2)
-    with pytest.raises(
-        ValueError, match=r"^utilization must be at most 0\.9999 for the distributions of M/D/c, got 1"
-    ):
-        q.waiting_time_tail(1.0)

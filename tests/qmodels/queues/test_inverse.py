@@ -82,25 +82,6 @@ def test_largest_rate_is_not_rounded_up():
     assert largest_rate(mm1, "arrival_rate", lambda q: True, maximum=3.0, service_rate=1.0) == 3.0
 
 
-def test_errors():
-    with pytest.raises(
-        ValueError, match=r"^maximum must meet the target, got servers = 1048576, which misses it$"
-    ):
-        smallest_whole(lambda servers: servers, "servers", lambda q: False)
-    with pytest.raises(ValueError, match="^maximum must meet the target, got servers = 9, which misses it$"):
-        smallest_whole(lambda servers: servers, "servers", lambda q: False, maximum=9)
-    with pytest.raises(ValueError, match="^maximum must be a whole number >= 7, got 6"):
-        smallest_whole(lambda servers: servers, "servers", lambda q: True, minimum=7, maximum=6)
-    with pytest.raises(ValueError, match="^minimum must be a whole number >= 0, got 1.5$"):
-        smallest_whole(lambda servers: servers, "servers", lambda q: True, minimum=1.5)
-    with pytest.raises(ValueError, match="^minimum must meet the target, got rate = 0, which misses it$"):
-        largest_rate(lambda rate: rate, "rate", lambda q: False, maximum=1.0)
-    with pytest.raises(ValueError, match="^minimum must be at most maximum = 1, got 2$"):
-        largest_rate(lambda rate: rate, "rate", lambda q: True, minimum=2.0, maximum=1.0)
-    with pytest.raises(ValueError, match="^blocking_probability must be > 0, got 0$"):
-        erlang_b_servers(offered_load=1.0, blocking_probability=0.0)
-
-
 def test_a_target_out_of_reach_is_found_out_in_a_moment():
     asked = []
 

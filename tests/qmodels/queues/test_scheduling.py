@@ -92,17 +92,6 @@ def test_equals_the_recursion_step_by_step(pairs: list[tuple[float, float]]) -> 
     assert_allclose(lindley_waiting_times(interarrival_time=gaps, service_time=services), expected, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("gaps", "services", "message"),
-    [
-        ([1.0], [1.0], r"one entry fewer than service_time, got shapes \(1,\) and \(1,\)"),
-    ],
-)
-def test_nonsense(gaps: list[float], services: list[float], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        lindley_waiting_times(interarrival_time=gaps, service_time=services)
-
-
 def area_by_integration(count: int, service: float, spacing: float, first_extra: float) -> float:
     """Work as a broken line, integrated piece by piece."""
     work = total = 0.0

@@ -67,18 +67,3 @@ def test_poisson_has_scv_one_and_repeats_with_the_seed() -> None:
     assert_array_equal(
         Poisson().gaps(np.random.default_rng(2), 9), Poisson().gaps(np.random.default_rng(2), 9)
     )
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (
-            lambda: Recorded(trace="x.pcap"),  # type: ignore[arg-type]
-            "arrivals.trace must be a Trace, got 'x.pcap'",
-        ),
-    ],
-)
-def test_bad_arrivals_say_what_is_wrong(make: object, message: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        make()  # type: ignore[operator]
-    assert str(caught.value) == message

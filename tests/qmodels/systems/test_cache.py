@@ -102,47 +102,6 @@ def test_other_popularity_laws():
         assert_allclose([count.sum(), (p * count).sum()], [law.entries, 1.0])
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (
-            lambda: CacheLevel(lines=4, slices=8),
-            "level.lines must be at least the 8 slices, one line each, got 4",
-        ),
-        (
-            lambda: CacheLevel(lines=9, slices=3, hashing="xor"),
-            "level.slices must be a power of two for XOR hashing, got 3",
-        ),
-        (
-            lambda: CacheLevel(lines=4, insertion_probability=0),
-            "level.insertion_probability must be above 0, got 0",
-        ),
-        (lambda: CacheSystem(shared=8), "shared must be CacheLevel or None, got 8"),
-        (lambda: CacheSystem(private=(8,)), r"private must be a tuple of CacheLevel, got \(8,\)"),
-        (lambda: CacheSystem(), "private or shared must have a level, got neither"),
-        (
-            lambda: CacheSystem(private=(CacheLevel(lines=8, slices=2),)),
-            "level.slices of a private level must be 1, got 2",
-        ),
-        (
-            lambda: CacheSystem(popularity=0.8, shared=CacheLevel(lines=8)),
-            "popularity must be Zipf, GeometricPopularity",
-        ),
-        (
-            lambda: MeasuredPopularity(counts=(0, 0)),
-            r"popularity.counts must have a positive count, got \(0, 0\)",
-        ),
-        (
-            lambda: Zipf(entries=10**9, exponent=1).probabilities(),
-            "popularity.entries must be at most 10000000 where each entry has a number of its own",
-        ),
-    ],
-)
-def test_nonsense(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
-
-
 def test_names():
     system = CacheSystem(private=(CacheLevel(lines=4), CacheLevel(lines=8)))
     assert system.level_names == ("l1", "l2")

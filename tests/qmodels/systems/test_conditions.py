@@ -63,32 +63,6 @@ def test_the_tightest_of_several_limits_counts():
     assert conditions(PROCESSOR, None) == {}
 
 
-@pytest.mark.parametrize(
-    ("texts", "message"),
-    [
-        (["cost <= 2us"], "cost is in mm2 and takes um2, mm2, cm2, got 'us' in 'cost <= 2us'"),
-        (["packet_latency < 2mm2"], "packet_latency is in ns and takes ps, ns, us, ms, s, got 'mm2'"),
-        (["overflow_probability < 1us"], "is a number without unit and takes %, got 'us'"),
-        (["channels <= 4mm2"], "channels is a number without unit"),
-        (["packet_latency_p90 < 2us"], "got 'packet_latency_p90'; did you mean 'packet_latency_p99'?"),
-        (["packet_latency"], "a condition must be"),
-        (["packet_latency = 3"], "a condition must be"),
-        (["packet_latency < "], "a condition must be"),
-        (["1 < 2"], "a condition must be"),
-        (["1 < packet_latency > 2"], "a condition must be"),
-        (["packet_latency < 1 < 2"], "the metric of a range must stand in its middle"),
-        (["packet_latency < nan"], "a condition must be"),
-        (["cost < 1", "cost > 2"], "on cost contradict each other: at least 2 mm2 and at most 1 mm2"),
-        (["cost < 1", "cost >= 1"], "contradict each other"),
-        (["2 < cost < 1"], "contradict each other"),
-    ],
-)  # fmt: skip
-def test_what_is_no_condition_is_refused_in_one_line(texts, message):
-    with pytest.raises(ValueError) as refused:
-        conditions(PROCESSOR, texts)
-    assert message in str(refused.value) and "\n" not in str(refused.value)
-
-
 def test_an_objective_nobody_has_is_named_with_the_nearest():
     with pytest.raises(ValueError, match="minimize must name a metric .* got 'cots'; did you mean 'cost'"):
         require_metrics(PROCESSOR, ["packet_latency", "cots"], "minimize")

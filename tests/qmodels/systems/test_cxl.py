@@ -44,20 +44,3 @@ def test_a_link_can_be_full_although_it_is_long():
     pool = one_flow(cxl_pool(2, 1), 0, 2, 0.19, 64)
     found = simulate(pool, replications=4)
     assert found.stable and found.max_utilization.best == pytest.approx(0.95, abs=0.03)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"lanes": 32}, "lanes must be a whole number .* got 32"),
-        ({"gigatransfers": 0}, "gigatransfers must be finite and > 0, got 0"),
-        (
-            {"attach_ns": 1.0, "switch_ns": 0.0},
-            "attach_ns and switch_ns must be 11.7 ns together or more, got 1",
-        ),
-        ({"hosts": 0}, "hosts must be a whole number from 1 to 256, got 0"),
-    ],
-)
-def test_messages(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        cxl_pool(**{"hosts": 2, "devices": 1} | arguments)

@@ -106,18 +106,6 @@ def test_flows_are_part_of_a_trace():
     assert packets.queues.tolist() == [1, 0, 1]
 
 
-@pytest.mark.parametrize(
-    ("flows", "message"),
-    [
-        ([1, 2], "trace.flows must have one number for each of 3 packets, got 2"),
-        ([1, 2, -1], "trace.flows must be a whole number >= 0, got -1.0"),
-    ],
-)
-def test_impossible_flows(flows, message):
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        Trace(times_ns=[0, 1, 5], bytes=[64] * 3, source="by hand", flows=flows)
-
-
 def test_negative_times_are_refused(tmp_path):
     path = tmp_path / "early"
     path.write_text("-1.5 64\n0.0 64\n1.0 64\n")

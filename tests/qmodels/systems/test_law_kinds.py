@@ -7,9 +7,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 from qmodels import laws
-from qmodels.markov import map_ph_1
-from qmodels.queues import gm1, mg1_fcfs, mg1k
-from qmodels.systems.laws.kinds import require_law
 
 PHASES = laws.PhaseType(initial=(1.0, 0.0), generator=((-2.0, 1.0), (0.0, -3.0)))
 
@@ -64,41 +61,3 @@ def test_another_unit_of_time(law):
     assert type(other) is type(law)
     assert other.mean == pytest.approx(7 * law.mean, rel=1e-12)
     assert other.scv == pytest.approx(law.scv, rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: mg1_fcfs(arrival_rate=0.1, service=laws.Replay(values=[1.0])),
-            "service must be Deterministic, Exponential, Erlang, Gamma, LogNormal, Weibull, Pareto, Uniform, "
-            "Geometric, HyperExponential, PhaseType or Empirical, got Replay",
-        ),
-        (
-            lambda: gm1(arrival=laws.MAP.mmpp(generator=[[-1, 1], [1, -1]], rates=[4, 2]), service_rate=1),
-            "arrival must be Deterministic, Exponential, Erlang, Gamma, LogNormal, Weibull, Pareto, Uniform, "
-            "Geometric, HyperExponential, PhaseType or Empirical, got MAP",
-        ),
-        (
-            lambda: mg1k(arrival_rate=0.1, service=laws.LogNormal(mean=1, scv=2), capacity=3),
-            "service must be Deterministic, Exponential, Erlang, Gamma, HyperExponential, PhaseType or "
-            "Empirical where arrivals during a service are counted, got LogNormal",
-        ),
-        (
-            lambda: map_ph_1(arrivals=laws.Gamma(mean=1, scv=2), service=PHASES),
-            "arrivals must be Exponential, Erlang, HyperExponential, PhaseType or MAP, got Gamma",
-        ),
-        (
-            lambda: map_ph_1(arrivals=PHASES, service=laws.Gamma(mean=1, scv=2)),
-            "service must be Exponential, Erlang, HyperExponential or PhaseType, got Gamma",
-        ),
-        (lambda: laws.formulas(3), None),
-        (lambda: laws.scaled(laws.Geometric(mean=2), 3.0), None),
-        (lambda: require_law("arrivals", PHASES, (laws.MAP,)), "arrivals must be MAP, got PhaseType"),
-        (lambda: laws.formulas(laws.Deterministic(mean=0)), "mean of a law must be > 0, got 0.0"),
-    ],
-)
-def test_what_is_refused_is_named(call, message):
-    with pytest.raises(ValueError) as error:
-        call()
-    assert message is None or str(error.value) == message

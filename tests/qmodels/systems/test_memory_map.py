@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,38 +72,3 @@ def test_the_offset_turns_the_channels():
     other = MemoryMap(regions=(region(step_bytes=256, offset=1),))
     assert other.locate(0) == (0, 5, 0)
     assert other.locate(256) == (0, 4, 0)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"step_bytes": 96}, "region.size_bytes must be a multiple of step_bytes x channels = 192, got 1024"),
-        ({"channels": ()}, "region.channels must be 1 to 16 nodes, got 0"),
-        ({"channels": tuple(range(17))}, "region.channels must be 1 to 16 nodes, got 17"),
-        ({"channels": (4, 4)}, r"region.channels must be different nodes, got \(4, 4\)"),
-        ({"channels": (-1, 4)}, "region.channels must be a whole number >= 0, got -1"),
-        ({"offset": 2}, "region.offset must be a whole number from 0 to 1, got 2"),
-        ({"enabled": 1}, "region.enabled must be true or false, got 1"),
-    ],
-)
-def test_messages_of_regions(changes, message):
-    with pytest.raises(ValueError, match=message):
-        region(**changes)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda chip: MemoryMap(regions=()), "memory map must have 1 to 16 regions, got 0"),
-        (lambda chip: MemoryMap(regions=(7,)), r"regions must be a tuple of InterleavedRegion, got \(7,\)"),
-        (
-            lambda chip: MemoryMap(regions=(region(), region(start_bytes=1000))),
-            "regions must not overlap, got one to 1024 and one from 1000",
-        ),
-        (lambda chip: chip.locate(1024), "address must be in a region, got 1024"),
-        (lambda chip: chip.locate([0, 2000]), "address must be in a region, got 2000"),
-    ],
-)
-def test_messages_of_maps(call, message):
-    with pytest.raises(ValueError, match=message):
-        call(MemoryMap(regions=(region(),)))

@@ -136,62 +136,6 @@ def test_computing_keeps_every_digit():
     assert read_steps([compute(1 / 3)], process=0, processes=1)[0].cycles == 1 / 3
 
 
-@pytest.mark.parametrize(
-    ("steps", "message"),
-    [
-        (("sned 1 4",), "steps of process 0 must be one of .*, got 'sned'; did you mean 'send'"),
-        (("",), "steps of process 0 must be one of .*, got ''"),
-        (("send 1",), r"of process 0 must have the form 'send PROCESS WORDS', got 1 values: \['1'\]"),
-        (("send 1 x",), "must have the form 'send PROCESS WORDS'"),
-        (("send 1 1.5",), "words of step 'send 1 1.5' of process 0 must be a whole number >= 0, got 1.5"),
-        (("send 0 1",), r"step 'send 0 1' of process 0 must name another process in 0\.\.1, got 0"),
-        (("send 2 1",), r"must name another process in 0\.\.1, got 2"),
-        (("compute -1",), "cycles of step 'compute -1' of process 0 must be finite and >= 0, got -1.0"),
-        (("priority 8",), "level of step 'priority 8' of process 0 must be a whole number from 0 to 7"),
-        (("wait 1",), "process 0 would wait for ever: its step 'wait 1' has no 'signal 0' that"),
-        (("open 1", "open 1"), "open of process 0: its circuit to process 1 is open already"),
-        (("close 1",), "close of process 0: its circuit to process 1 is not open"),
-    ],
-)  # fmt: skip
-def test_bad_steps_are_refused(steps, message):
-    with pytest.raises(ValueError, match=message):
-        program(steps, ())
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"processes": ()}, "processes must be 1 to 16, as many as the topology has nodes, got 0"),
-        ({"processes": ((),) * 17}, "processes must be 1 to 16, .*, got 17"),
-        ({"processes": ((3,),)}, r"processes\[0\]\[0\] must be a text, got 3"),
-        (
-            {"placement": (1, 1)},
-            r"placement must name a node of its own for each of 2 processes, got \(1, 1\)",
-        ),
-        ({"placement": (1, 16)}, "placement must be a whole number from 0 to 15, got 16"),
-        ({"priorities": (1,)}, r"priorities must be one for each of 2 processes, got \(1,\)"),
-        ({"priorities": (1, 8)}, "priorities must be a whole number from 0 to 7, got 8"),
-        ({"topology": "mesh"}, "topology must be a Topology, got 'mesh'"),
-        ({"router": 3}, "router must be a Router, got 3"),
-        ({"costs": 3}, "costs must be a MessageCosts, got 3"),
-    ],
-)
-def test_bad_programs_are_refused(fields, message):
-    with pytest.raises(ValueError, match=message):
-        MessageProgram(**{"topology": MESH, "processes": ((), ()), **fields})
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"header_bytes": -1}, "costs.header_bytes must be a whole number >= 0, got -1"),
-    ],
-)
-def test_bad_costs_are_refused(fields, message):
-    with pytest.raises(ValueError, match=message):
-        MessageCosts(**fields)
-
-
 def test_bad_collectives_are_refused():
     with pytest.raises(ValueError, match="shape must be one of flat, tree, got 'ring'"):
         collectives.gather(processes=4, words=1, shape="ring")

@@ -80,15 +80,3 @@ def test_a_wrong_part_is_refused_by_name_value_and_what_is_allowed(spec, name):
             replace(spec, **{name: wrong})
         text = str(raised.value)
         assert "must be" in text and "got" in text and "\n" not in text
-
-
-def test_what_users_tried():
-    with pytest.raises(ValueError, match=r"^dram must be Dram or DramSystem, got Llc\(slices="):
-        qm.PacketProcessor(dram=qm.PacketProcessor().llc)
-    with pytest.raises(ValueError, match=r"^timing must be a DramTiming, got 3$"):
-        qm.DramSystem(timing=3)
-    with pytest.raises(
-        ValueError,
-        match=r"^traffic must be RandomBlocks, StridedBlocks, Packets or AddressTrace, got Poisson\(\)$",
-    ):
-        qm.dram("DDR4-3200", traffic=qm.traffic.Poisson())

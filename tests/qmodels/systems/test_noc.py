@@ -252,39 +252,6 @@ def test_a_packet_has_no_more_data_than_its_flits_hold():
 ROLES = Topology(kind="ring", nodes=3, roles=("initiator", "memory", "memory"))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"topology": 3}, "topology must be a Topology, got 3"),
-        ({"router": None}, "router must be a Router, got None"),
-        ({"traffic": "uniform"}, "traffic must be Pattern, Permutation, .* got 'uniform'"),
-        ({"mix": PacketClass()}, "mix must be a tuple of PacketClass, got PacketClass"),
-        ({"qos": [QosRule()]}, r"qos must be a tuple of QosRule, got \[QosRule"),
-        ({"mix": (1,)}, r"mix must be a tuple of PacketClass, got \(1,\)"),
-        ({"qos": (1,)}, r"qos must be a tuple of QosRule, got \(1,\)"),
-        ({"routes": (1,)}, r"routes must be a tuple of SourceRoute, got \(1,\)"),
-        ({"injection_rate": 1.5}, r"injection_rate of a Bernoulli process must be in \[0, 1\], got 1.5"),
-        ({"qos": (QosRule(source=16),)}, "qos.source must be a whole number from -1 to 15, got 16"),
-        ({"traffic": uniform(nodes=8)}, "traffic must be for the topology's 16 nodes, got one for 8"),
-        (
-            {"traffic": transactions(initiators=[0], channels=[1]), "mix": (PacketClass(),)},
-            "mix must be left out with transactions",
-        ),
-        (
-            {"topology": ROLES, "traffic": interleaved(initiators=[1], channels=[2])},
-            "traffic.initiators must be nodes with that role, got 1",
-        ),
-        (
-            {"topology": ROLES, "traffic": interleaved(initiators=[0], channels=[0, 1])},
-            "traffic.channels must be nodes with the role memory, got 0",
-        ),
-    ],
-)
-def test_messages(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        Noc(**arguments)
-
-
 def test_split_routes_of_transactions_are_refused():
     routes = [
         SourceRoute(source=0, target=2, routers=(0, 1, 2), share=0.5),
@@ -297,18 +264,3 @@ def test_split_routes_of_transactions_are_refused():
         ValueError, match="routes of transactions must be one for each pair of nodes, got splits"
     ):
         noc.flow_table()
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (
-            lambda: Router(credit_cycles=3),
-            "router.credit_cycles must be more than pipeline_cycles = 3, got 3",
-        ),
-        (lambda: QosRule(circuit=1), "qos.circuit must be true or false, got 1"),
-    ],
-)
-def test_messages_of_parts(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()

@@ -23,13 +23,10 @@ from qmodels.noc import (
     rate_matrix,
     task_graph,
     tornado,
-    transactions,
     transpose,
     uniform,
 )
 from qmodels.systems.noc.injection import injection_process
-from qmodels.systems.noc.memory import Transactions
-from qmodels.systems.noc.patterns import Pattern, Permutation
 from qmodels.systems.spec.text.toml import from_toml, to_toml
 
 
@@ -173,93 +170,6 @@ def test_bursts_have_the_scv():
         assert bursts(scv=scv).scv == pytest.approx(scv)
     assert injection_process("bernoulli") == Bernoulli()
     assert injection_process("poisson").scv == 1.0
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: uniform(nodes=4, self_traffic=1), "traffic.self_traffic must be true or false, got 1"),
-        (lambda: uniform(nodes=4).matrix(5), "traffic must be for the topology's 5 nodes, got one for 4"),
-        (lambda: transpose(nodes=8), "traffic.nodes of a transpose must be a square, got 8"),
-        (lambda: Pattern(pattern="tornado", nodes=8), r"traffic.shape must hold 8 nodes, got \(\)"),
-        (
-            lambda: hotspot(nodes=4, spots=[], fraction=0.1),
-            r"traffic.spots must be given for hotspot .* got \(\)",
-        ),
-        (
-            lambda: hotspot(nodes=4, spots=[4], fraction=0.1),
-            "traffic.spots must be a whole number from 0 to 3, got 4",
-        ),
-        (lambda: hotspot(nodes=4, spots=[1, 1], fraction=0.1), r"traffic.spots must be different .*\(1, 1\)"),
-        (lambda: Permutation(targets=(0, 3)), "traffic.targets must be a whole number from 0 to 1, got 3"),
-        (lambda: permutation([0, 0]), r"traffic.targets must be a permutation, got \(0, 0\)"),
-        (lambda: rate_matrix([[0, 1]]), "traffic.rates must be a square matrix, got a row of 2 in 1 rows"),
-        (lambda: rate_matrix([[0, -1], [0, 0]]), "traffic.rates must be finite and >= 0, got -1.0"),
-        (lambda: rate_matrix([[0, 0], [0, 0]]), "traffic.rates must have a positive one, got none"),
-        (lambda: rate_matrix("nowhere.csv"), "nowhere.csv: cannot be read: No such file"),
-        (lambda: task_graph([("a", "b", 1)], mapping={"a": 0}, nodes=2), "mapping must name .* none for 'b'"),
-        (
-            lambda: task_graph([("a", "b", 1)], mapping={"a": 0, "b": 2}, nodes=2),
-            "mapping.* from 0 to 1, got 2",
-        ),
-        (
-            lambda: interleaved(initiators=[], channels=[1]),
-            "traffic.initiators must be a list of numbers, got shape",
-        ),
-        (
-            lambda: interleaved(initiators=[0, 0], channels=[1]),
-            r"traffic.initiators must be different .*\(0, 0\)",
-        ),
-        (lambda: interleaved(initiators=[0], channels=[1], packet_bytes=0), "packet_bytes must be .* got 0"),
-        (
-            lambda: interleaved(initiators=[0], channels=[1], starts="late"),
-            "traffic.starts must be .* got 'late'",
-        ),
-        (
-            lambda: interleaved(initiators=[0], channels=[1], addresses="all"),
-            "traffic.addresses must be .*'all'",
-        ),
-        (
-            lambda: interleaved(initiators=[0], channels=[9]).matrix(4),
-            "traffic.channels must be nodes in 0..3, got 9",
-        ),
-        (
-            lambda: replace(interleaved(initiators=[0], channels=[1, 2]), stride_bytes=96),
-            "traffic.stride_bytes must divide the 128 bytes between changes of channel, got 96",
-        ),
-        (lambda: transactions(initiators=[0], channels=[0]), "traffic.channels must be other nodes .* got 0"),
-        (
-            lambda: transactions(initiators=[0], channels=[1], outstanding=0),
-            "traffic.outstanding must be .* got 0",
-        ),
-        (
-            lambda: transactions(initiators=[0], channels=[1], think_cycles=-1.0),
-            "traffic.think_cycles must be .*-1",
-        ),
-        (
-            lambda: transactions(initiators=[0], channels=[1], read_fraction=2.0),
-            "traffic.read_fraction must be .* 2",
-        ),
-        (
-            lambda: transactions(initiators=[0], channels=[1], service_law="gamma"),
-            "traffic.service_law .*'gamma'",
-        ),
-        (
-            lambda: Transactions(initiators=(0,), channels=()),
-            "traffic.channels must be a list of numbers, got shape",
-        ),
-        (lambda: bursts(scv=1.0), "scv of bursts must be > 1, got 1.0"),
-        (lambda: bursts(scv=1.5), "scv must be >= 2.125 with peak_to_mean 4, got 1.5"),
-        (
-            lambda: injection_process("poison"),
-            "process must be one of bernoulli, poisson, got 'poison'; did you",
-        ),
-        (lambda: injection_process(3), "process must be Bernoulli, Poisson, OnOff or a law of gaps, got 3"),
-    ],
-)
-def test_messages(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
 
 
 @pytest.mark.parametrize(

@@ -55,13 +55,6 @@ def test_every_channel_needs_a_node(channels, worst):
     assert with_channels(8).dram.channels == 8
 
 
-def test_a_segment_must_fit_a_noc_packet():
-    with pytest.raises(
-        ValueError, match="workload.segment_bytes must be at most noc.payload_bytes = 32, got 64"
-    ):
-        replace(BASE, noc=replace(BASE.noc, payload_bytes=32))
-
-
 @pytest.mark.parametrize("row_bytes", [100, np.array([2048, 100])])
 def test_a_row_must_hold_whole_segments(row_bytes):
     with pytest.raises(
@@ -83,17 +76,6 @@ def test_most_accesses_are_trials_and_one(alloc_trial_count):
 
 def test_accesses_grow_with_each_rejection():
     assert allocation_accesses(np.arange(5)).tolist() == [1, 3, 4, 5, 6]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"segments": 0}, "free_list.segments must be a whole number from 1 to 2147483647, got 0"),
-    ],
-)
-def test_free_list_messages(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        FreeList(**arguments)
 
 
 def test_a_fresh_list_is_one_run():

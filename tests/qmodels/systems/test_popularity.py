@@ -56,18 +56,6 @@ def test_probabilities_are_shared_and_read_only() -> None:
         law.probabilities()[0] = 0.0
 
 
-@pytest.mark.parametrize(
-    ("entries", "exponent", "message"),
-    [
-        (0, 1.0, "popularity.entries must be a whole number from 1 to 1099511627776, got 0.0"),
-    ],
-)
-def test_bad_popularity_says_what_is_wrong(entries: object, exponent: object, message: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        Zipf(entries=entries, exponent=exponent)  # type: ignore[arg-type]
-    assert str(caught.value) == message
-
-
 def test_bad_count_of_top_entries() -> None:
     with pytest.raises(ValueError, match=r"count must be a whole number >= 0, got -1\.0"):
         Zipf(entries=10, exponent=1).top_share(-1)

@@ -41,23 +41,3 @@ def test_what_does_not_change_the_paths_shares_them():
     other = replace(noc, link_width=np.array([8, 32]), header_bytes=4, clock_ghz=2.0)
     assert other.networks(4) is noc.networks(4)
     assert replace(noc, router=Router(virtual_channels=4)).networks(4) is not noc.networks(4)
-
-
-def test_packets_that_could_wait_for_each_other_are_refused():
-    noc = ProcessorNoc(topology=Topology(kind="torus", nodes=16), router=Router(virtual_channels=1))
-    with pytest.raises(
-        ValueError, match="noc.router.virtual_channels must be more for torus: packets could wait"
-    ):
-        replace(noc, initiators=8).networks(8)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"initiators": 16}, "noc.initiators must be a whole number from 1 to 15, got 16"),
-        ({"router": 3}, "noc.router must be a Router, got 3"),
-    ],
-)
-def test_messages(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        ProcessorNoc(**arguments)

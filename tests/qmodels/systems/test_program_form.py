@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import qmodels as qm
 from qmodels import dram, mesh
-from qmodels.laws import Deterministic, Exponential
+from qmodels.laws import Exponential
 from qmodels.steps import Acquire, Branch, Each, Fork, Hold, Mark, Read, Release, Repeat, Send, Visit
 from qmodels.systems.composed.lower import lower
 from qmodels.systems.composed.program_form import Op, fold, window_of
@@ -123,9 +123,3 @@ def test_copies_of_copies_and_copies_of_one_change_no_time():
     raw = form.children[form.programs["jobs"]][-3:]
     assert [form.op[node] for node in raw] == [Op.COPIES, Op.COPIES, Op.PARALLEL]
     assert form.rows[raw[2]].order == (0, 0)
-
-
-def test_a_fold_needs_a_rule_where_programs_part():
-    form = lower(system(Branch(((Visit("a"),), (Hold(Deterministic(mean=1.0)),)), (0.5, 0.5))))
-    with pytest.raises(KeyError, match="rules must have one for CHOICE, got none"):
-        fold(form, form.roots["jobs"], {}, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -127,55 +126,3 @@ def test_reading_what_was_written_gives_the_same_steps(program):
     assert parse(text) == program
     assert program_text(parse(text)) == text
     assert parse(text.replace("\n", "\n\n  # a remark; with { braces\n\t")) == program
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("raed dram", "program line 1: step must be one of visit, .*, got 'raed'; did you mean 'read'"),
-        ("read dram\nread", "program line 2: read.part is missing"),
-        ("visit 3", "program line 1: visit.part must be the name of a part, got 3"),
-        ("read dram 0", "program line 1: read.blocks must be a whole number from 1 to 65536, got 0"),
-        ("read dram nan", "program line 1: read.blocks must be a whole number >= 1 or 'segments', got 'nan'"),
-        (
-            "read dram 1 random 2",
-            "program line 1: read must have no further argument without a name, got '2'",
-        ),
-        ("read dram blcks=3", "unknown key program line 1: read.blcks; did you mean 'blocks'"),
-        ("read dram 1 blocks=3", "program line 1: read.blocks must be given once, got it twice"),
-        ("read dram blocks=", "program line 1 must have a value, got 'the end'"),
-        ("read dram { visit a }", "program line 1: read must have no braces, got '{'"),
-        ('read "dram', "program line 1 must be words, laws and braces, got '\"dram'"),
-        ("}", "program line 1 must begin with a step, got '}'"),
-        ('"dram"', "program line 1 must begin with a step, got '\"dram\"'"),
-        ("fork { visit a", "program line 1 must close its braces, got 'the end'"),
-        ("each 2 { visit a } visit b", "program line 1: each must have no further argument without a name"),
-        ("fork { visit a }", "program line 1: fork.branches must be at least two, got "),
-        ("fork { visit a } visit b", "program line 1: fork must have no further argument without a name"),
-        ("each 0 { visit a }", "program line 1: each.count must be a whole number from 1 to 65536, got 0"),
-        ("repeat -1 { visit a }", "program line 1: repeat.count must be a whole number from 1 to 65536"),
-        ("repeat inf { visit a }", "program line 1: repeat.count must be a whole number >= 1 or 'segments'"),
-        ("repeat 1e9 { visit a }", "program line 1: repeat.count must be a whole number from 1 to 65536"),
-        ("repeat { visit a }", "program line 1: repeat.count is missing"),
-        ("each 2 { }", "program line 1: each.steps must have a step, got "),
-        ("each 2 { visit a } { visit b }", "program line 1: each.steps must be given once, got it twice"),
-        (
-            "lookup llc hut { visit a }",
-            "program line 1: lookup must have further or private or hit or miss before",
-        ),
-        ("lookup llc hit {} hit {}", "program line 1: lookup.hit must be given once, got it twice"),
-        ("branch { visit a } { }", "program line 1: branch must have a probability before its braces"),
-        ("branch 0.5 { visit a } 0.4 { }", "program line 1: branch.probabilities must be .* sum up to 1"),
-        ("branch 1.5 { visit a } -0.5 { }", r"program line 1: branch.probabilities must be in \[0, 1\]"),
-        ("hold true", "program line 1: hold.time must be a law such as"),
-        ("hold exponental(mean=3)", "program line 1: law must be one of .*; did you mean 'exponential'"),
-        ("hold exponential(maen=3)", "unknown key program line 1: exponential.maen; did you mean 'mean'"),
-        ("hold exponential(mean=)", "program line 1: exponential must have parameters such as"),
-        ("hold 3 counted=perhaps", "program line 1: hold.counted must be true or false, got 'perhaps'"),
-        ("repeat 2 {" * 40 + "visit a" + "}" * 40, "program line 1 must be at most 32 braces deep"),
-    ],
-)
-def test_what_is_wrong_is_refused_in_a_line(text, message):
-    with pytest.raises(ValueError, match=f"^{message}") as raised:
-        parse(text)
-    assert "\n" not in str(raised.value)

@@ -79,29 +79,6 @@ def test_bodies():
     assert one.size != two.size
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Uneven(roughness=1.0), "body.roughness must be at least 0 and below 1, got 1.0"),
-        (lambda: Uneven(shift=(1, 2)), r"body.shift must be three numbers, got \(1, 2\)"),
-        (lambda: Drawn(layers=(("#x",),)), "body.layers must be rows of '#' and '.', got '#x'"),
-        (lambda: Growth(grid=(2, 2)), r"tasks.grid must be three whole numbers, got \(2, 2\)"),
-        (lambda: Growth(grid=(2, 2, 0)), "tasks.grid must be a whole number >= 1, got 0.0"),
-        (
-            lambda: Growth(grid=(400, 400, 400)),
-            "tasks.grid must hold at most 20000000 blocks, got 4096000000",
-        ),
-        (
-            lambda: grow(Growth(grid=(2, 2, 2), body=Drawn(layers=()))),
-            r"tasks.body must have a block in the image, got Drawn\(layers=\(\)\)",
-        ),
-    ],
-)
-def test_errors(make, message):
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        make()
-
-
 def test_a_grid_whose_blocks_no_int64_counts_is_refused():
     with pytest.raises(ValueError, match="tasks.grid must hold at most 20000000 blocks"):
         Growth(grid=(10**9, 10**9, 10**9))

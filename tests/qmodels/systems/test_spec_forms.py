@@ -149,22 +149,6 @@ def test_overrides_go_by_unique_ends_and_into_lists():
         spec_from_toml(text, {"disk.server": 3})
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('topology = "mesh 8 x"', "topology.shape must be a whole number, got 'x'"),
-        ("topology = { rowz = 8 }", r"unknown key topology.rowz; did you mean 'rows'\?"),
-        (
-            'traffic = { kind = "interleaved", initiators = [0], chanels = [1] }',
-            "unknown key traffic.chanels; did you mean 'channels'",
-        ),
-    ],
-)
-def test_wrong_forms_are_refused_by_their_key(text, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        spec_from_toml(f'kind = "noc"\n{text}')
-
-
 def test_what_is_a_word_elsewhere_is_a_table_on_its_own():
     assert from_toml(to_toml(qm.traffic.imix()), qm.traffic.SizeLaw) == qm.traffic.imix()
 

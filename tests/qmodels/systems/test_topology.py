@@ -101,58 +101,6 @@ def test_custom_ties_go_to_the_lowest_neighbour():
     assert from_graph(nx.DiGraph([(0, 1), (1, 2), (2, 0)])).route(0, 2) == (0, 1, 2)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"nodes": 7}, "topology.nodes of a spidergon must be even and >= 4, got 7"),
-        ({"nodes": 2}, "topology.nodes of a spidergon must be even and >= 4, got 2"),
-        ({"kind": "custom"}, r"topology.edges must be given for a custom topology and no other, got \(\)"),
-        ({"edges": ((0, 1),)}, "topology.edges must be given for a custom topology and no other"),
-        (
-            {"kind": "custom", "nodes": 2, "edges": ((0, 2),)},
-            r"topology.edges must join two different nodes in 0..1, got \(0, 2\)",
-        ),
-        ({"kind": "custom", "nodes": 2, "edges": ((0, 0),)}, "topology.edges must join two different nodes"),
-        (
-            {"kind": "custom", "nodes": 2, "edges": ((0, 1),)},
-            "topology.edges must reach node 0 from node 1",
-        ),
-        (
-            {"kind": "custom", "nodes": 3, "edges": ((0, 1), (1, 0))},
-            "topology.edges must reach node 2 from node 0",
-        ),
-        (
-            {"kind": "custom", "nodes": 2, "edges": ((0, 1), (1, 0), (0, 1))},
-            r"topology.edges must be different, got \(0, 1\) twice",
-        ),
-        ({"shape": (4, 4)}, r"topology.shape must be left out for all but mesh, torus, got \(4, 4\)"),
-        ({"concentration": 2}, "topology.concentration must be 1 for all but mesh, torus, got 2"),
-        ({"kind": "mesh", "shape": (3, 5)}, r"topology.shape must hold 16 routers, got \(3, 5\)"),
-        ({"kind": "mesh", "shape": (0, 5)}, "topology.shape must be a whole number >= 1, got 0"),
-        (
-            {"kind": "mesh", "concentration": 3},
-            "topology.nodes must be a multiple of the concentration 3, got 16",
-        ),
-        ({"roles": ("both",)}, "topology.roles must be 16 words, got 1"),
-        (
-            {"nodes": 4, "roles": ("both", "both", "both", "dram")},
-            "topology.roles must be one of initiator, memory, both, got 'dram'",
-        ),
-        (
-            {"kind": "custom", "nodes": 2, "edges": ((0, 1), (1, 0)), "edge_delays": (1,)},
-            "topology.edge_delays must be one number for each of the 2 edges, got 1",
-        ),
-        (
-            {"kind": "custom", "nodes": 2, "edges": ((0, 1), (1, 0)), "edge_widths": (8, 0)},
-            "topology.edge_widths must be a whole number >= 1, got 0",
-        ),
-    ],
-)
-def test_messages(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        Topology(**arguments)
-
-
 def test_graph_nodes_must_be_numbered():
     with pytest.raises(ValueError, match=r"topology graph must have the nodes 0..n-1, got \['a', 'b'\]"):
         from_graph(nx.Graph([("a", "b")]))

@@ -207,41 +207,6 @@ def test_window_is_a_run_of_packets() -> None:
         trace.window(3, 2)
 
 
-@pytest.mark.parametrize(
-    ("times", "sizes", "message"),
-    [
-        ([0], [64], "trace must have at least 2 packets, got 1"),
-        (
-            [0, 1],
-            [64],
-            "trace.times_ns and trace.bytes must be one list each, of one length, got shapes (2,) and (1,)",
-        ),
-        (
-            [[0, 1]],
-            [[64, 64]],
-            "trace.times_ns and trace.bytes must be one list each, of one length, "
-            "got shapes (1, 2) and (1, 2)",
-        ),
-        ([0, float("nan")], [64, 64], "trace.times_ns must be finite, got nan"),
-        ([0, 5, 2], [64] * 3, "trace.times_ns must not decrease, got packet 3 3 ns before packet 2"),
-        (
-            np.array([5, 3], dtype=np.uint64),
-            [64] * 2,
-            "trace.times_ns must not decrease, got packet 2 2 ns before packet 1",
-        ),
-        ([7, 7, 7], [64] * 3, "trace.times_ns must not all be the same, got 3 packets at one time"),
-        ([0, 1], [64, 0], "trace.bytes must be whole numbers from 1 to 65535, got 0 in packet 2"),
-        ([0, 1], [-1, 64], "trace.bytes must be whole numbers from 1 to 65535, got -1 in packet 1"),
-        ([0, 1], [64, 65536], "trace.bytes must be whole numbers from 1 to 65535, got 65536 in packet 2"),
-        ([0, 1], [64, 1.5], "trace.bytes must be whole numbers from 1 to 65535, got 1.5 in packet 2"),
-    ],
-)
-def test_bad_traces_say_what_is_wrong(times: list[float], sizes: list[float], message: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        Trace(times_ns=np.array(times), bytes=np.array(sizes), source="by hand")
-    assert str(caught.value) == message
-
-
 FORMATS = "pcap, pcapng, erf, time-bytes, tcpdump-summary, csv"
 HINT = "; of another text name the columns: time=2,bytes=5,unit=us"
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(8)

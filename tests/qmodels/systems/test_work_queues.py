@@ -3,11 +3,10 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from qmodels import WorkQueues
 from qmodels.systems.programs.region import Cube, Growth
-from qmodels.systems.programs.work_queues import Bag, Clusters, RunQueues, Stealing, TaskCosts
+from qmodels.systems.programs.work_queues import Bag, RunQueues, TaskCosts
 
 
 def test_parts_of_the_image():
@@ -35,30 +34,3 @@ def test_serial_time():
         tasks=Bag(tasks=(1, 2, 0, 0)), costs=TaskCosts(block_cycles=10, task_cycles=5, transfer_cycles=7)
     )
     assert spec.serial_time == 3 * 22
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Bag(tasks=(1, -1)), "tasks.tasks must be a whole number >= 0, got -1.0"),
-        (lambda: Bag(tasks=(0, 0)), r"tasks.tasks must have at least one task, got \(0, 0\)"),
-        (
-            lambda: Clusters(clusters=1, numa_factors=((1.0, 2.0),)),
-            r"machine.numa_factors must be 1 rows of 1, got \(\(1.0, 2.0\),\)",
-        ),
-        (
-            lambda: Clusters(clusters=1, numa_factors=((0.5,),)),
-            "machine.numa_factors must be >= 1, got 0.5",
-        ),
-        (lambda: TaskCosts(block_cycles=0), "costs.block_cycles must be > 0 without task_cycles, got 0"),
-        (lambda: Stealing(share=0), "stealing.share must be above 0 and at most 1, got 0"),
-        (lambda: Bag(tasks=5), "tasks.tasks must be a tuple of whole numbers, got 5"),
-        (
-            lambda: WorkQueues(tasks=Bag(tasks=(1, 2))),
-            r"tasks.tasks must be 4 numbers, one per cluster, got \(1, 2\)",
-        ),
-    ],
-)
-def test_errors(make, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        make()

@@ -150,14 +150,6 @@ def test_bad_workloads_say_what_is_wrong(fields: dict[str, object], message: str
     assert str(caught.value) == message
 
 
-def test_packets_need_one_rate_and_a_count() -> None:
-    rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match=r"workload\.load_factor must be one number"):
-        Workload(load_factor=np.array([1.0, 2.0])).packets(rng, 10)
-    with pytest.raises(ValueError, match=r"count must be a whole number >= 1, got 0\.0"):
-        Workload().packets(rng, 0)
-
-
 def test_a_place_of_the_trace_can_be_chosen():
     trace = Trace(times_ns=np.arange(10) * 100.0, bytes=np.arange(64, 74), source="test")
     load = Workload.from_trace(trace)

@@ -196,38 +196,6 @@ def test_the_ring_is_a_closed_random_walk():
     )
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: visit_time(customers=-1, service_time=1, away_time=1),
-            "customers must be finite and >= 0, got -1.0",
-        ),
-        (
-            lambda: visit_time(customers=1, service_time=-1, away_time=1),
-            "service_time must be finite and >= 0, got -1.0",
-        ),
-        (
-            lambda: visit_time(customers=1, service_time=1, away_time=np.inf),
-            "away_time must be finite and >= 0, got inf",
-        ),
-        (
-            lambda: expected_maximum(means=[0], deviations=[-1]),
-            "deviations must be finite and >= 0, got -1.0",
-        ),
-        (lambda: ring_surplus(tasks=-1, queues=2), "tasks must be finite and >= 0, got -1.0"),
-        (lambda: ring_surplus(tasks=1, queues=0), "queues must be a whole number >= 1, got 0.0"),
-        (
-            lambda: ring_block_imbalance(tasks=0, queues=2, blocks=2),
-            "tasks must be finite and > 0, got 0.0",
-        ),
-    ],
-)
-def test_errors(call, message):
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        call()
-
-
 def test_too_many_rounds(monkeypatch):
     monkeypatch.setattr("qmodels.work_queues.growth.MOST_ROUNDS", 3)
     with pytest.raises(

@@ -112,15 +112,6 @@ def test_a_table_too_large_for_an_array():
     assert max(errors(spec, requests=1_000_000).values()) < 0.1
 
 
-def test_what_no_model_covers():
-    with pytest.raises(
-        ValueError, match="inclusion must be copy, exclusive or kept for more than two levels"
-    ):
-        qm.solve(replace(TABLE, inclusion="inclusive"))
-    with pytest.raises(ValueError, match="level.replacement must be lru with insertion 1 in a hierarchy"):
-        qm.solve(replace(TABLE, shared=level(64, replacement="fifo")))
-
-
 def test_slices_are_said():
     answer = qm.solve(replace(TABLE, shared=level(64, slices=28)))
     assert answer.slice_imbalance > 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from qmodels import Flow, System, dram, solve
-from qmodels.steps import Read, Write, parse, program_text
+from qmodels.steps import parse, program_text
 from qmodels.traffic import Poisson
 from validate.composed.instructions import program_of
 
@@ -41,11 +41,3 @@ def test_a_name_joins_streams():
     doubt = "steps of several kinds that share a stream of addresses are taken for streams of their own"
     assert any(doubt in note for note in solve(joined).notes)
     assert not any(doubt in note for note in solve(apart).notes)
-
-
-@pytest.mark.parametrize("step", [Read, Write])
-def test_only_sequential_addresses_have_a_stream(step):
-    with pytest.raises(
-        ValueError, match="stream is of sequential addresses, got 'a' with addresses 'random'"
-    ):
-        step("dram", 2, stream="a")

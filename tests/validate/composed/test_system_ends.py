@@ -12,7 +12,6 @@ from qmodels.laws import Deterministic, Exponential
 from qmodels.parts import ServingPart
 from qmodels.steps import Acquire, Fork, Hold, Read, Release, Repeat, Visit, parse, program_text
 from qmodels.systems.composed.lower import lower
-from qmodels.traffic import Poisson
 from validate import simulate
 
 
@@ -178,34 +177,6 @@ def one(**flow):
         parts={"server": qm.Station(service=Exponential(mean=1.0))},
         flows=[qm.Flow(name="jobs", program=(Visit("server"),), **flow)],
     )
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (
-            lambda: one(arrivals=Poisson(), rate=0.1, rounds=2),
-            "flow 'jobs': rounds must be left out in an open flow, got 2",
-        ),
-        (
-            lambda: qm.System(
-                parts={"s": qm.Station(service=Exponential(mean=1.0))},
-                flows=[
-                    qm.Flow(name="a", population=1, rounds=1, program="visit s"),
-                    qm.Flow(name="b", population=1, program="visit s"),
-                ],
-            ),
-            "rounds must be given for all flows or for none, got none for 'b'",
-        ),
-        (lambda: Acquire("p", use=3), "acquire.use must be a text, got 3"),
-        (lambda: Visit("s", same=1), "visit.same must be true or false, got 1"),
-    ],
-)
-def test_messages(make, message):
-    """One line with the field, the rule and the value."""
-    with pytest.raises(ValueError) as error:
-        make()
-    assert str(error.value).startswith(message)
 
 
 def test_parts_of_others_have_no_same_time():

@@ -154,18 +154,6 @@ def test_runs_repeat_and_resume(tmp_path):
     assert first.effort["accesses"] == 6000
 
 
-def test_messages():
-    spec = dram("DDR4-3200")
-    with pytest.raises(ValueError, match="accesses must be a whole number >= 1000, got 10"):
-        simulate(spec, accesses=10)
-    with pytest.raises(ValueError, match=r"traffic\.arrival_rate must be finite and > 0, got 0"):
-        simulate(replace(spec, traffic=RandomBlocks(arrival_rate=0)))
-    with pytest.raises(ValueError, match=r"traffic\.arrival_rate must be one number .* got 2"):
-        simulate(replace(spec, traffic=RandomBlocks(arrival_rate=np.array([0.1, 0.2]))))
-    with pytest.raises(ValueError, match=r"probability must be in \[0, 1\], got 2"):
-        simulate(spec, accesses=1000, replications=2).quantile(2)
-
-
 @pytest.mark.in_ci(1)
 @pytest.mark.parametrize(("rate", "hits"), [(0.003, 0.5), (0.003, 0.9), (0.03, 0.5), (0.05, 0.0)])
 def test_refreshes_close_rows_before_they_are_hit_again(rate, hits):

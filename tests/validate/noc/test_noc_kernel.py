@@ -28,7 +28,6 @@ from validate.noc.state import (
     WAITING,
     WHOLE,
     grown,
-    new_world,
 )
 
 TOPOLOGIES = (ring(5), spidergon(8), mesh(2, 3), torus(3, 3), crossbar(4))
@@ -325,15 +324,3 @@ def test_a_packet_under_way_is_not_forgotten_when_the_network_grows():
         tags += world.packet["tag"][world.delivered[: world.clock[DELIVERED]]].tolist()
     assert tags == [0, 1, 2, 3]
     assert world.clock[WAITING] == 0
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"credit_cycles": 3}, "credit_cycles must be a whole number >= 4, got 3"),
-    ],
-)
-def test_bad_routers_are_named(change, message):
-    table = Noc(topology=mesh(2, 2), traffic=uniform(nodes=4)).flow_table()
-    with pytest.raises(ValueError, match=message):
-        new_world(table, **{"virtual_channels": 2, "buffer_flits": 8, **change})

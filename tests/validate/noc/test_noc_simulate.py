@@ -263,24 +263,6 @@ def test_the_bins_of_a_flow_are_exact_below_64_and_within_2_percent_above():
     assert flow_quantiles(np.zeros((1, counts.shape[1]), dtype=int), 0.5)[0] == np.inf
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"packets": 10}, "packets must be a whole number >= 100, got 10"),
-        ({"cycles": 10}, "cycles must be a whole number >= 1000, got 10"),
-    ],
-)
-def test_bad_options_are_named(change, message):
-    with pytest.raises(ValueError, match=message):
-        simulate(NOC, **change)
-
-
-def test_a_load_curve_is_not_one_point():
-    curve = replace(NOC, injection_rate=np.array([0.1, 0.2]))
-    with pytest.raises(ValueError, match="injection_rate must be one number to be simulated, got 2"):
-        simulate(curve)
-
-
 def test_a_bernoulli_source_cannot_send_more_than_a_packet_per_cycle():
     traffic = rate_matrix([[0, 3.0], [1.0, 0]])
     spec = Noc(topology=mesh(1, 2), traffic=traffic, flits_per_packet=1, injection_rate=0.9)

@@ -19,7 +19,7 @@ from validate.campaigns.experiment import Job
 from validate.composed.replication import FLOWS, PARTS, resources
 from validate.engine.sampling import draw, law_table
 from validate.engine.streams import new_streams
-from validate.numa.experiment import NumaExperiment, run_replication
+from validate.numa.experiment import run_replication
 
 
 def computing_times(job):
@@ -248,17 +248,3 @@ def test_intervals_and_common_random_numbers():
     # The first resources are the cores: as long busy, whatever else happens.
     assert one.busy[:16].min() > 0
     assert one.busy[:16] == pytest.approx(other.busy[:16], rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
-        ({"confidence": 1.0}, "confidence must be between 0 and 1, got 1.0"),
-    ],
-)
-def test_messages(arguments, message):
-    """One line with argument, rule and value."""
-    with pytest.raises(ValueError) as error:
-        NumaExperiment(**{"spec": NumaMachine(), **arguments})
-    assert str(error.value) == message

@@ -13,7 +13,7 @@ from qmodels.systems.programs.work_queues import Bag, Clusters, RunQueues, Steal
 from validate import simulate
 from validate.campaigns.experiment import Job
 from validate.work_queues import kernel as c
-from validate.work_queues.experiment import WorkQueuesExperiment, cluster_tasks, run_replication
+from validate.work_queues.experiment import cluster_tasks, run_replication
 
 BODY = Growth(grid=(11, 11, 11), block_side=2, body=Uneven(radius=4.5, roughness=0.4, shift=(1.5, 0, 0)))
 TWO = Clusters(clusters=2, cores=2, numa_factors=((1.0, 1.4), (1.4, 1.0)))
@@ -222,15 +222,3 @@ def test_results():
     assert result.cluster_tasks.sum() == pytest.approx(125)
     assert result.stable and result.effort == {"tasks": 125} and result.replications == 6
     assert result.title == "WorkQueues, simulated: 6 replications, 125 tasks, seed 0; 0.95 intervals"
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
-        ({"confidence": 1.0}, "confidence must be between 0 and 1, got 1.0"),
-    ],
-)
-def test_errors(options, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        WorkQueuesExperiment(**({"spec": WorkQueues()} | options))
