@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.testing import assert_allclose
 
 import qmodels as qm
 from optimize import replace_fields
-from qmodels import DataQueueing, dram, traffic
+from qmodels import traffic
 
 EQUAL = 1e-9
 SIZES = [
@@ -115,25 +114,3 @@ def test_a_packet_processor_alone_and_on_a_grid(chosen: dict[str, Any], design: 
         values = (axis[k].item() for axis, k in zip((steps, trials, lists), place, strict=True))
         alone = qm.solve(replace_fields(base, dict(zip(axes, values, strict=True))))
         assert_same(alone, grid, place, (3, 2, 2))
-
-
-def data_queueing() -> tuple[Callable[..., Any], dict[str, list[Any]]]:
-    def spec(banks: Any, trials: Any, load: Any) -> Any:
-        base = DataQueueing()
-        return replace_fields(
-            base,
-            {
-                "data.banks": banks,
-                "allocation.alloc_trial_count": trials,
-                "traffic.load_factor": load,
-            },
-        )
-
-    return spec, {"banks": [8, 4, 8, 2], "trials": [2, 1, 4, 3], "load": [0.95, 0.5, 0.7, 0.9]}
-
-
-def memory(scheduler: str, traffic: Any) -> tuple[Callable[..., Any], dict[str, list[Any]]]:
-    system = replace(dram("DDR4-3200", scheduler=scheduler), traffic=traffic)
-    top = float(qm.solve(system).in_cycles()["saturation_rate"])
-    rates = [part * top for part in (0.1, 0.9, 0.5, 1.3, 0.7)]
-    return lambda rate: replace(system, traffic=replace(traffic, arrival_rate=rate)), {"rate": rates}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 from qmodels import DataQueueing
 from qmodels.systems.packets.data_queueing import Allocation, DataMemory
 from qmodels.systems.packets.data_queueing_traffic import LineRate, QueueTraffic, SelfSimilar
-from qmodels.systems.spec.metrics import METRICS
 from qmodels.traffic import Recorded, Trace, bimodal, fixed
 from validate import simulate
 from validate.data_queueing import world as c
@@ -166,15 +164,6 @@ def test_everything_leaves_and_comes_back(service):
     assert world.operations[c.CREATE, 0] == world.operations[c.DESTROY, 0] > 0
 
 
-def test_seed_decides_and_workers_do_not():
-    with ThreadPoolExecutor(1) as pool:
-        alone = simulate(SMALL, packets=2000, replications=3, seed=4, executor=pool)
-    together = simulate(SMALL, packets=2000, replications=3, seed=4)
-    other = simulate(SMALL, packets=2000, replications=3, seed=5)
-    assert alone.metrics == together.metrics and alone.operations == together.operations
-    assert alone.metrics != other.metrics
-
-
 @pytest.mark.parametrize(("packets", "rotations"), [(1000, 3), (100, 2)])
 def test_a_trace_is_played_in_full_rotations(packets, rotations):
     trace = Trace(times_ns=np.arange(300) * 10.0, bytes=[64, 1500, 576] * 100, source="by hand")
@@ -204,23 +193,6 @@ def test_the_result_shows_its_operations():
         replace(SMALL, traffic=QueueTraffic(arrivals=SelfSimilar(shape=1.5))), packets=2000, replications=2
     )
     assert "accesses to enqueue segment" in repr(result)
-
-
-def test_a_campaign_has_a_table_of_all_its_points(tmp_path):
-    """One row per point and metric, with the field in which the designs differ; a store gives them back."""
-    specs = [changed(alloc_trial_count=trials) for trials in (1, 2, 3)]
-    options = {"packets": 1000, "replications": 2, "store": tmp_path / "runs.sqlite"}
-    campaign = simulate(specs, **options)
-    table = campaign.table()
-    own = ["metric", "unit", "value", "low", "high", "interval_valid", "stable"]
-    assert list(table) == ["point", "allocation.alloc_trial_count", *own]
-    count = len(DataQueueing.metric_names.both)
-    assert table["allocation.alloc_trial_count"] == [1] * count + [2] * count + [3] * count
-    assert table["metric"] == 3 * list(DataQueueing.metric_names)
-    assert table["unit"] == 3 * [METRICS[name].unit for name in DataQueueing.metric_names]
-    assert table["value"] == [e.best for result in campaign for e in result.metrics.values()]
-    again = simulate(specs, **options)
-    assert (again.simulated, again.restored) == (0, 6) and again.table() == table
 
 
 def test_initial_order_has_runs_of_the_mean_length():

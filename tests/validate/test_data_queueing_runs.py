@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -154,12 +153,3 @@ def test_runs_equal_those_of_the_plain_loop(allocation, service):
     assert (world.histograms == player.world.histograms).all()
     assert (world.lists == player.world.lists).all() and not world.lists["reserved"].any()
     assert world.lists["length"].sum() == 48 and not world.queues["created"].any()
-
-
-def test_the_seed_alone_decides_the_packets():
-    """Designs that differ in the memory meet the same packets."""
-    seed, base = np.random.SeedSequence(1), DataQueueing()
-    one = draw_packets(base, seed=seed, packets=100)
-    other = draw_packets(replace(base, data=DataMemory(banks=4)), seed=seed, packets=100)
-    for field in ("times", "segments", "queues", "moved_to"):
-        assert (getattr(one, field) == getattr(other, field)).all()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from math import inf
-from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -183,18 +181,6 @@ def test_the_unit_of_time_scales_the_times_and_nothing_else():
 
 def numbers(result):
     return [(name, e.low, e.best, e.high) for name, e in result.metrics.items()]
-
-
-def test_the_same_numbers_with_any_workers():
-    spec = tandem(
-        arrivals=Exponential(mean=1.25), services=[ONE, ONE], capacity=[9, 4], when_full="after-service"
-    )
-    expected = numbers(simulate(spec, passages=2000, replications=7))
-    for workers in (1, 2, 7):
-        with ThreadPoolExecutor(workers) as executor:
-            assert numbers(simulate(spec, passages=2000, replications=7, executor=executor)) == expected
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:
-        assert numbers(simulate(spec, passages=2000, replications=7, executor=executor)) == expected
 
 
 def test_designs_share_their_random_numbers():

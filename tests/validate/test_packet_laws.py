@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from validate import simulate
 from validate.composed.network import link_names
 from validate.composed.replication import advance, area
 from validate.composed.world import new_machine
@@ -160,15 +158,3 @@ def test_one_channel_makes_the_step_irrelevant(small, step):
     other = replace(small, dram=replace(small.dram, channels=1, interleaving_step=step))
     first, second = (run_replication(Job(spec=s, seed=0, replication=0, packets=300)) for s in (one, other))
     assert_array_equal(first.parts, second.parts)
-
-
-def test_same_numbers_whatever_the_workers(small):
-    options = {"packets": 1000, "replications": 4, "seed": 3, "window": 64}
-    results = [simulate(small, executor=None, **options)]
-    for executor in (ThreadPoolExecutor(1), ThreadPoolExecutor(3), ProcessPoolExecutor(2)):
-        with executor:
-            results.append(simulate(small, executor=executor, **options))
-    for other in results[1:]:
-        assert other.metrics == results[0].metrics
-        assert other.resources == results[0].resources
-    assert simulate(small, **{**options, "seed": 4}).metrics != results[0].metrics

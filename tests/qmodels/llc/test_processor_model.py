@@ -21,8 +21,6 @@ from qmodels.llc.solve_processor import llc_skip_threshold, solve_llc_processor
 from qmodels.markov import CTMC
 from qmodels.queues import mmck
 from qmodels.systems.cache.llc_processor import ARCHITECTURES
-from qmodels.systems.spec.hashing import stable_hash
-from qmodels.systems.spec.text.toml import from_toml, to_toml
 from qmodels.traffic import Zipf
 
 NONE = HitRatios(l1=0.0, l2=0.0, llc=0.0, slice_shares=np.ones((1, 1)))
@@ -220,12 +218,6 @@ def test_published_design():
     assert (shared.llc_slices, shared.slice_lines.tolist()) == (1, [64])
     assert (none.llc_slices, none.slice_lines.tolist()) == (0, [])
     assert spec.gbps(spec.arrival_rate) == pytest.approx(91.75, abs=0.01)
-
-
-def test_toml_and_hash():
-    spec = LlcProcessor(architecture="shared", popularity=Zipf(entries=1000, exponent=0.5))
-    assert from_toml(to_toml(spec), LlcProcessor) == spec
-    assert stable_hash(spec) == stable_hash(replace(spec, load=0.7)) != stable_hash(replace(spec, load=0.8))
 
 
 def test_capacities_that_are_not_used_may_be_anything():

@@ -201,24 +201,6 @@ def test_limits_do_not_depend_on_the_load():
     assert channel_limits(spec, pattern) == channel_limits(heavy, access_pattern(heavy))
 
 
-@pytest.mark.parametrize("spec", [dram(name, scheduler=s) for name in ("DDR4-3200", "HBM2")
-                                  for s in ("fr-fcfs", "in-order")])  # fmt: skip
-def test_a_curve_is_its_points(spec):
-    """Each to rounding, whatever other loads are asked for with it."""
-    traffic = RandomBlocks(row_hit_probability=0.3, write_fraction=0.2)
-    rates = (
-        np.array([0.1, 0.5, 0.9, 1.5])
-        * solve_dram(replace(spec, traffic=traffic)).in_cycles()["saturation_rate"]
-    )
-    curve = solve_dram(replace(spec, traffic=replace(traffic, arrival_rate=rates)))
-    for k, rate in enumerate(rates):
-        point = solve_dram(replace(spec, traffic=replace(traffic, arrival_rate=rate)))
-        for name, value in point.metrics.items():
-            assert_allclose(curve.metrics[name][k], value, rtol=1e-12, err_msg=name)
-        for name, value in point.latency_parts.items():
-            assert_allclose(curve.latency_parts[name][k], value, rtol=1e-12, atol=1e-15, err_msg=name)
-
-
 @pytest.mark.in_ci(3)
 @pytest.mark.parametrize("writes", [0.1, 0.3, 0.5])
 @pytest.mark.parametrize("hits", [0.0, 0.5, 0.9])

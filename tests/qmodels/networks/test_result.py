@@ -1,12 +1,10 @@
 """The result of a network: shapes, totals, tables, graphs."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from qmodels.networks import NetworkResult, jackson, mva, qna
+from qmodels.networks import jackson, mva, qna
 
 
 @pytest.fixture
@@ -17,13 +15,6 @@ def two_classes():
         visits=[[1, 0.5], [1, 1]],
         think_time=1.0,
     )
-
-
-def test_is_frozen_and_keyword_only(two_classes):
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        two_classes.model = "other"
-    with pytest.raises(TypeError):
-        NetworkResult("MVA")
 
 
 def test_shapes_and_totals(two_classes):

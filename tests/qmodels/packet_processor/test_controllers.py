@@ -78,19 +78,6 @@ def test_latency_at_half_load_is_within_a_tenth_of_the_simulated_one(device: str
     assert model.row_hit_ratio == pytest.approx(found.row_hit_ratio.best, abs=0.03)
 
 
-def test_a_sweep_is_its_designs_one_by_one() -> None:
-    widths, trials = np.array([[16], [32]]), np.array([1, 2, 3])
-    sweep = qm.solve(processor(**{"noc.link_width": widths, "free_list.alloc_trial_count": trials}))
-    assert sweep.packet_latency.shape == (2, 3)
-    for k, width in enumerate(widths[:, 0]):
-        for j, count in enumerate(trials):
-            one = qm.solve(
-                processor(**{"noc.link_width": int(width), "free_list.alloc_trial_count": int(count)})
-            )
-            assert_allclose(sweep.packet_latency[k, j], one.packet_latency, rtol=1e-9)
-            assert_allclose(sweep.saturation_data_rate[k, j], one.saturation_data_rate, rtol=1e-5)
-
-
 def test_latency_grows_with_load_and_overload_has_none() -> None:
     full = qm.solve(processor()).saturation_data_rate
     rates = full * np.array([0.1, 0.3, 0.5, 0.7, 0.9, 1.1])

@@ -141,22 +141,6 @@ def test_a_lookup_that_some_packets_make_shows_in_the_quantile_of_all() -> None:
         assert_allclose(found, tail, atol=1e-4)
 
 
-@pytest.mark.parametrize("arrivals", [traffic.Poisson(), traffic.OnOff(on_packets=10, peak_to_mean=3.0)])
-def test_an_answer_is_the_same_alone_and_in_any_sweep(arrivals: Any) -> None:
-    fields = {
-        "dram.channels": np.array([2, 3, 8, 2]),
-        "interleaving_step": np.array([1, 8, 32, 6]),
-        "alloc_trial_count": np.array([1, 2, 4, 3]),
-        "offered_gbps": np.array([40.0, 66.0, 60.0, 20.0]),
-    }
-    base = replace_fields(qm.PacketProcessor(), {"workload.arrivals": arrivals})
-    sweep = qm.solve(replace_fields(base, fields))
-    for k in range(4):
-        alone = qm.solve(replace_fields(base, {name: value[k].item() for name, value in fields.items()}))
-        for name in ("packet_latency", "packet_latency_p99"):
-            assert_allclose(sweep.metrics[name][k], alone.metrics[name], rtol=1e-9)
-
-
 SIMULATED = [
     (machine(3, 6, link_width=32), 0.88, 819, 3352),
     (machine(3, 16, link_width=32, alloc_trial_count=1, initiators=8, slices=0), 0.88, 1066, 3818),

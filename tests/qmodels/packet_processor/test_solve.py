@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -120,18 +119,6 @@ def test_one_trial_is_the_plain_list(design: dict[str, Any]) -> None:
     assert result.pointer_accesses_per_allocation == result.max_pointer_accesses_per_allocation == 1
 
 
-def test_a_sweep_is_the_same_as_its_designs() -> None:
-    grid = np.array(list(product([1, 8], [1, 4], [1, 3], [8, 32], [0, 4]))).T
-    sweep = qm.solve(processor(step=grid[0], channels=grid[1], trials=grid[2], width=grid[3], slices=grid[4]))
-    assert sweep.packet_latency.shape == (32,)
-    for k, (step, channels, trials, width, slices) in enumerate(grid.T.tolist()):
-        one = qm.solve(processor(step=step, channels=channels, trials=trials, width=width, slices=slices))
-        for name, value in one.metrics.items():
-            assert_allclose(sweep.metrics[name][k], value, rtol=1e-9, err_msg=name)
-        assert sweep.bottleneck[k] == one.bottleneck
-        assert isinstance(one.packet_latency, float) and isinstance(one.stable, bool)
-
-
 def test_sweeps_broadcast_and_become_tables() -> None:
     result = qm.solve(processor(step=np.array([[1], [8]]), channels=np.array([2, 4, 8])))
     assert result.packet_latency.shape == result.stable.shape == result.bottleneck.shape == (2, 3)
@@ -197,11 +184,6 @@ def test_a_trace_of_poisson_packets_is_answered_like_poisson() -> None:
     trace = traffic.Trace(times_ns=packets.times_ns, bytes=packets.bytes, source="test")
     traced = replace(base, workload=qm.Workload.from_trace(trace, offered_gbps=40.0))
     assert_allclose(qm.solve(traced).packet_latency, qm.solve(base).packet_latency, rtol=0.03)
-
-
-def test_an_unknown_spec_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"spec must be of a kind \(packet-processor, .*\), got a int"):
-        qm.solve(3)
 
 
 def test_lists_for_small_packets_change_nothing_without_small_packets() -> None:

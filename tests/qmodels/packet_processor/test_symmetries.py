@@ -17,7 +17,6 @@ from qmodels.packet_processor.energy import energy_per_packet
 from qmodels.packet_processor.latency import _slowest
 from qmodels.packets import Energy
 from qmodels.systems.memory.address_map import scatter
-from qmodels.systems.spec.text.toml import from_toml, to_toml
 
 RICH = replace_fields(
     qm.PacketProcessor(),
@@ -239,12 +238,6 @@ SYSTEM_SPECS = {
     "no slices": qm.PacketProcessor(llc=replace(qm.PacketProcessor().llc, slices=0)),
     "no lookups": qm.PacketProcessor(workload=qm.Workload(lookups_per_packet=0)),
 }
-
-
-@pytest.mark.parametrize("name", SYSTEM_SPECS)
-def test_a_system_is_written_and_read(name):
-    system = SYSTEM_SPECS[name].system()
-    assert from_toml(to_toml(system), qm.System) == system
 
 
 def test_slices_are_beside_the_network():

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import mpmath
 import numpy as np
 import pytest
 import sympy as sp
 
-from qmodels.queues import erlang_b, gg1_marchal, mg1, mm1, mm1k, mmc, mmck, mxg1
+from qmodels.queues import erlang_b, mm1k, mmck
 from qmodels.queues.disciplines.priority import priority_waiting_time
 from qmodels.queues.general.gg1 import (
     daley_bound,
@@ -18,7 +16,7 @@ from qmodels.queues.general.gg1 import (
     marchal_waiting_time,
     marshall_bound,
 )
-from qmodels.queues.general.mg1 import mg1_waiting_time, mg1_waiting_time_variance, mxg1_waiting_time
+from qmodels.queues.general.mg1 import mg1_waiting_time, mg1_waiting_time_variance
 from qmodels.queues.markovian.erlang import erlang_b_step, erlang_c_from_b
 from qmodels.queues.markovian.mmc import mm1_waiting_time, mmc_waiting_time
 from qmodels.queues.markovian.mmck import mmck_blocking, mmck_waiting_time
@@ -32,36 +30,6 @@ def erlang(servers, load):
     for n in range(1, servers + 1):
         blocking = erlang_b_step(n, load, blocking)
     return blocking, erlang_c_from_b(blocking, load / servers)
-
-
-def test_exact_fractions():
-    blocking, waits = erlang(10, Fraction(8))
-    assert isinstance(blocking, Fraction)
-    assert float(erlang_b(servers=10, offered_load=8)) == pytest.approx(float(blocking), rel=1e-15)
-    assert float(mmc(arrival_rate=8, service_rate=1, servers=10).waiting_probability) == pytest.approx(
-        float(waits), rel=1e-15
-    )
-
-
-def test_symbols_agree_with_numbers():
-    at = {lam: 0.6, mu: 0.9, ca: 0.4, cs: 2.0}
-
-    def value(expression):
-        return float(sp.N(expression.subs(at), 30))
-
-    m2 = (1 + cs) / mu**2
-    expressions = {
-        mm1_waiting_time(lam / mu, mu - lam): mm1(arrival_rate=0.6, service_rate=0.9),
-        mg1_waiting_time(lam, 1 / mu, m2): mg1(arrival_rate=0.6, service_rate=0.9, service_scv=2),
-        mxg1_waiting_time(lam, 1 / mu, m2, 3, 12): mxg1(
-            arrival_rate=0.2, batch_mean=3, batch_second_moment=12, service_rate=0.9, service_scv=2
-        ),
-        marchal_waiting_time(lam, 1 / mu, ca, cs): gg1_marchal(
-            arrival_rate=0.6, service_rate=0.9, arrival_scv=0.4, service_scv=2
-        ),
-    }
-    for expression, q in expressions.items():
-        assert value(expression) == pytest.approx(float(q.mean_waiting_time), rel=1e-13)
 
 
 def test_limits_and_identities_in_symbols():

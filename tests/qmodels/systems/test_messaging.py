@@ -15,8 +15,6 @@ from qmodels.systems.programs import collectives
 from qmodels.systems.programs.message_network import service_table, services
 from qmodels.systems.programs.message_steps import compute, join, read_steps
 from qmodels.systems.programs.messaging import MessageCosts
-from qmodels.systems.spec.hashing import stable_hash
-from qmodels.systems.spec.text.toml import from_toml, to_toml
 
 MESH = mesh(4, 4)
 shapes = st.sampled_from(collectives.SHAPES)
@@ -90,18 +88,6 @@ def test_trees_are_shallower_and_flat_ones_direct():
     flat, tree = (collectives.gather(processes=16, words=1, shape=s) for s in collectives.SHAPES)
     assert len(flat[0]) == 15
     assert len(tree[0]) == 4
-
-
-@given(n=counts, words=st.integers(0, 20), shape=shapes)
-def test_programs_are_read_written_and_hashed(n, words, shape):
-    spec = MessageProgram(
-        topology=MESH,
-        processes=collectives.gather(processes=n, words=words, shape=shape),
-        priorities=tuple(range(n)) if n <= 8 else (),
-    )
-    again = from_toml(to_toml(spec), MessageProgram)
-    assert again == spec
-    assert stable_hash(again) == stable_hash(spec)
 
 
 def test_services_follow_priorities_and_circuits():

@@ -91,12 +91,6 @@ def test_reading_what_was_written_gives_the_same_spec(spec: Whole | Workload) ->
     assert stable_hash(back) == stable_hash(spec)
 
 
-@given(workload=workloads)
-def test_a_workload_survives_inside_a_processor(workload: Workload) -> None:
-    processor = PacketProcessor(workload=replace(workload, segment_bytes=64))
-    assert from_toml(to_toml(processor), PacketProcessor) == processor
-
-
 def test_types_of_numbers_survive() -> None:
     back = from_toml(to_toml(Part(size=np.float64(2.0), share=np.float32(0.5), count=np.int64(7))), Part)  # type: ignore[arg-type]
     assert (type(back.size), type(back.share), type(back.count)) == (float, float, int)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from hypothesis import given, reject
@@ -13,7 +11,6 @@ from qmodels import Flow, Station, System, Tokens, queues
 from qmodels.laws import Deterministic, Erlang, Exponential
 from qmodels.steps import Acquire, Branch, Each, Fork, Hold, Release, Repeat, Visit
 from qmodels.traffic import Poisson, bimodal
-from validate.composed.experiment import SystemExperiment
 from validate.composed.replication import advance
 from validate.composed.state import THINKING
 from validate.composed.world import new_machine
@@ -118,20 +115,6 @@ def test_a_lost_job_gives_back_what_it_holds(simulated):
     (flow,) = core.flows
     assert flow["born"] == flow["ended"] + flow["lost"] + flow["number"]
     assert core.holds.sum() == 2 - core.pools["free"][0]
-
-
-def test_the_numbers_are_those_of_the_seed_whoever_runs_it():
-    program = (Each(Visit("s"), 2), Branch((Hold(ONE), ()), (0.5, 0.5)))
-    flow = Flow(arrivals=Poisson(), rate=0.3, program=program)
-    system = System(parts={"s": Station(service=Exponential(mean=1.0))}, flows=flow)
-    experiment = SystemExperiment(spec=system, passages=2000)
-    jobs = experiment.jobs(0, 4)
-    alone = [experiment.run_replication(job) for job in jobs]
-    with ThreadPoolExecutor(3) as pool:
-        together = list(pool.map(experiment.run_replication, jobs))
-    for one, other in zip(alone, together, strict=True):
-        assert np.array_equal(one.flow_times, other.flow_times) and one.duration == other.duration
-    assert len({run.duration for run in alone}) == 4
 
 
 LAWS = st.sampled_from([Exponential(mean=1.0), Deterministic(mean=0.5), Erlang(mean=2.0, phases=2)])

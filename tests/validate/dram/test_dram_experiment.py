@@ -146,14 +146,6 @@ def test_a_short_run_finds_a_full_channel_out_too(accesses):
     assert idle.stable and idle.read_latency.best < 300 / 1.6
 
 
-def test_runs_repeat_and_resume(tmp_path):
-    spec = dram("DDR4-3200", traffic=RandomBlocks(arrival_rate=0.05, write_fraction=0.1))
-    first = simulate(spec, accesses=3000, replications=2, store=tmp_path / "s.sqlite")
-    again = simulate(spec, accesses=3000, replications=2, store=tmp_path / "s.sqlite")
-    assert first.metrics == again.metrics == simulate(spec, accesses=3000, replications=2).metrics
-    assert first.effort["accesses"] == 6000
-
-
 @pytest.mark.in_ci(1)
 @pytest.mark.parametrize(("rate", "hits"), [(0.003, 0.5), (0.003, 0.9), (0.03, 0.5), (0.05, 0.0)])
 def test_refreshes_close_rows_before_they_are_hit_again(rate, hits):

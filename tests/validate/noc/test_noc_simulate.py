@@ -1,13 +1,11 @@
 """Open traffic through `validate.simulate`: theory where there is one, reproducibility, the result."""
 
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from pandas import DataFrame
 
-import qmodels as qm
 from qmodels import Noc, crossbar, mesh, ring
 from qmodels.noc import (
     PacketClass,
@@ -17,7 +15,6 @@ from qmodels.noc import (
     interleaved,
     permutation,
     rate_matrix,
-    transactions,
     uniform,
 )
 from qmodels.traffic import OnOff
@@ -93,20 +90,6 @@ def test_nearly_no_load_gives_the_latency_of_a_packet_alone():
     assert alone in r.packet_latency
     assert r.packet_latency.relative_half_width < 0.03
     assert r.effort["cycles"] > 1e8 / 9  # mostly skipped
-
-
-def test_the_same_seed_gives_the_same_numbers_on_any_executor_and_from_the_store(tmp_path):
-    first = simulate(NOC, seed=7, **SMALL)
-    with ProcessPoolExecutor(1) as pool:
-        second = simulate(NOC, seed=7, executor=pool, **SMALL)
-    assert first.metrics == second.metrics
-    assert simulate(NOC, seed=8, **SMALL).packet_latency != first.packet_latency
-    store = tmp_path / "runs"
-    simulate(NOC, seed=7, store=store, **SMALL)
-    again = simulate([NOC], seed=7, store=store, **SMALL)
-    assert again.restored == 3
-    assert again[0].metrics == first.metrics
-    assert DataFrame(again[0].flows).equals(DataFrame(first.flows))
 
 
 def test_flows_and_channels_add_up_to_the_network():
@@ -211,26 +194,6 @@ def test_nothing_to_send_is_no_error():
 def test_a_hot_node_names_its_channel():
     spec = replace(NOC, traffic=hotspot(nodes=9, spots=[4], fraction=0.5), injection_rate=0.05)
     assert simulate(spec, **SMALL).bottleneck == "eject 4"
-
-
-def test_metrics_are_those_of_the_vocabulary():
-    r = simulate(NOC, **SMALL)
-    loops = replace(NOC, traffic=transactions(initiators=[0], channels=[8]))
-    answer, closed = qm.solve(NOC), simulate(loops, **SMALL)
-    names = Noc.metric_names
-    assert set(r.metrics) | set(closed.metrics) == set(names.both)
-    assert set(answer.metrics) == set(r.metrics) | set(names.model)
-    assert set(qm.solve(loops).metrics) < set(closed.metrics)
-    assert set(answer.latency_parts) == set(r.latency_parts)
-    assert set(answer.utilization) == set(r.utilization)
-
-
-def test_a_faster_clock_shortens_the_times_of_flows():
-    slow, fast = (simulate(replace(NOC, clock_ghz=clock), **SMALL) for clock in (1.0, 4.0))
-    assert fast.flows["packet_latency"] == pytest.approx(slow.flows["packet_latency"] / 4)
-    one, other = (qm.solve(replace(NOC, clock_ghz=clock)) for clock in (1.0, 4.0))
-    assert other.flows["packet_latency"] == pytest.approx(one.flows["packet_latency"] / 4)
-    assert other.validated and other.saturation_rate == 4 * one.saturation_rate
 
 
 def test_relabelling_the_nodes_of_a_ring_changes_the_randomness_alone():
