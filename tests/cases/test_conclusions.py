@@ -36,8 +36,6 @@ from qmodels.systems.cache.llc_processor import LlcProcessor
 
 GUIDE = Path(__file__).parents[2] / ".github" / "docs" / "papers" / "conclusions.md"
 LINE = Parameter(name="x", value=1.0, values=(0.0, 2.0, 4.0))
-COSTLY = ("srp",)
-"""Papers whose margins take more than some seconds."""
 
 
 def conclusion(parameter: Parameter = LINE, turn: float = 3.0) -> Conclusion:
@@ -249,7 +247,7 @@ def test_conclusions_are_whole_and_their_simulations_are_of_today(case):
 
 
 @pytest.mark.parametrize(
-    "case", [pytest.param(one, marks=[pytest.mark.slow] * (one in COSTLY)) for one in PAPERS]
+    "case", [pytest.param(one, marks=[pytest.mark.slow] * (one != "llc3d")) for one in PAPERS]
 )
 def test_the_guide_is_what_the_code_says(case):
     assert markdown({case: found_of(case)}) in GUIDE.read_text(encoding="utf-8")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -16,34 +15,6 @@ from qmodels.guarded import guarded, of_spec
 from qmodels.networks import mva
 from qmodels.queues import mmc
 from qmodels.systems.spec.text.toml import from_toml
-
-NOT_NUMBERS = [
-    (np.ma.array([0.5, 0.6], mask=[False, True]), "an array without a mask .*"),
-    ([np.ma.masked, 0.5], "an array without a mask .*"),
-    (np.datetime64("2020-01-01"), "a number, not a date"),
-    (np.array(["2020-01-01"], dtype="M8[s]"), "a number, not a date"),
-    (datetime.date(2020, 1, 1), "a number, not a date"),
-    (np.timedelta64(3, "s"), "a number, not a span of time with a unit of its own"),
-    ([datetime.timedelta(seconds=3)], "a number, not a span of time with a unit of its own"),
-    (0.5 + 0j, "a number, not a complex one"),
-    (np.array([0.5 + 0.3j]), "a number, not a complex one"),
-    (np.array([1, 1j], dtype=object), "a number, not a complex one"),
-    ([True], "a number, not a truth value"),
-    (np.array([0.5, True], dtype=object), "a number, not a truth value"),
-    ("0.5", "a number or an array of numbers"),
-    ([b"0.5"], "a number or an array of numbers"),
-    ([0.5, None], "a number or an array of numbers"),
-    ([[0.5], [0.5, 0.6]], "a number or an array of numbers"),
-    (10**400, "a number below 1.8e308"),
-]
-
-
-@pytest.mark.parametrize("value, rule", NOT_NUMBERS)
-def test_what_merely_converts_to_a_number_is_refused_in_one_line(value, rule):
-    with pytest.raises(ValueError, match=f"^arrival_rate must be {rule}, got .+$"):
-        mmc(arrival_rate=value, service_rate=1, servers=1)
-    with pytest.raises(ValueError, match=rf"^n must be {rule}, got .+$"):
-        checks.count("n", value)
 
 
 @pytest.mark.parametrize("value", [Decimal("0.5"), Fraction(1, 2), np.float16(0.5), [Fraction(1, 2), 0.5]])

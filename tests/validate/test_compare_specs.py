@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import qmodels as qm
 from optimize import find_field, replace_fields
-from qmodels import JobClass, Noc, PacketProcessor, QueueingNetwork, Station
+from qmodels import CacheLevel, JobClass, Noc, PacketProcessor, QueueingNetwork, Station, dram
 from qmodels.laws import Exponential
 from qmodels.noc import PacketClass
 from qmodels.systems.spec.fields import points_of, swept_fields, takes_array, varied_fields
+from validate import compare
 
 NETWORK = QueueingNetwork(
     stations=[
@@ -104,3 +106,26 @@ def test_array_fields_make_points():
     ]
     assert rows[1] == {"workload.load_factor": 0.5, "noc.link_width": 16}
     assert takes_array(spec, "load_factor") and not takes_array(spec, "segment_bytes")
+
+
+CACHES = qm.CacheSystem(cores=2, private=(CacheLevel(lines=64),), shared=CacheLevel(lines=512, slices=4))
+
+
+@pytest.mark.in_ci(1)
+@pytest.mark.parametrize(
+    ("spec", "options", "metric", "error"),
+    [
+        (dram("DDR4-3200"), {"accesses": 20_000, "replications": 2}, "read_latency", 0.02),
+        (CACHES, {"requests": 200_000, "replications": 2}, "hit_ratio[llc]", 0.01),
+        (qm.LlcProcessor(), {"requests": 50_000, "replications": 2}, "response_latency", 0.03),
+        (qm.NumaMachine(), {"replications": 2}, "execution_time", 0.002),
+        (qm.WorkQueues(), {"replications": 4}, "execution_time", 0.03),
+    ],
+)
+def test_every_metric_has_a_row_and_the_main_one_agrees(spec, options, metric, error):
+    answer, comparison = qm.solve(spec), compare(spec, **options)
+    only_model = spec.metric_names.model if hasattr(spec, "metric_names") else ()
+    assert set(comparison.rows) == set(answer.metrics) - set(only_model)
+    assert comparison.rows[metric].model == answer.metrics[metric]
+    assert abs(comparison.rows[metric].relative_error) < error
+    assert comparison.rows[metric].unit == answer.units[metric]

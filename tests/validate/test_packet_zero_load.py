@@ -1,15 +1,24 @@
-"""Times of one or two packets in an empty processor, worked out by hand."""
+"""Packets worked out by hand: times in an empty processor, controllers, energy."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
+import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import qmodels as qm
+from qmodels import PacketProcessor, dram
+from qmodels.packets import Energy
+from qmodels.systems.memory.dram_map import Interleaved
+from qmodels.systems.spec.text.toml import from_toml, to_toml
 from qmodels.traffic import fixed
+from validate import simulate
 from validate.composed.replication import table_sums
-from validate.packet_processor.run import mean_parts
+from validate.packet_processor.counts import energy_per_packet
+from validate.packet_processor.run import Job, mean_parts, run_replication
 
 
 def parts_of(machine):
@@ -134,3 +143,119 @@ def test_refresh_closes_the_row(pair, finished):
     assert row_hits(packets) == 1
     spec = replace(spec, workload=replace(spec.workload, hold_ns=1e6))
     assert row_hits(finished(spec, packets=1, arrivals=[100.0], hold=1e6)) == 0
+
+
+QUIET = {"t_refi": 0, "t_rfc": 0}
+
+
+def test_one_segment_in_an_open_row(pair, finished):
+    spec = replace(pair, dram=dram("DDR4-3200", **QUIET))
+    world = finished(spec, packets=1, arrivals=[0.0])
+    # At the channel at 16 ns: the row opens, 22 cycles of 0.625 ns, the write 16, the burst 4. The dequeue
+    # ends at 46.25, the request is sent at 47 and at the channel at 55: a hit, 22 and 4 cycles, to 71.25,
+    # sent at 72.
+    written, read = 12 + 42 * 0.625, 0.75 + 8 + 26 * 0.625 + 0.75 + 12
+    parts = mean_parts(table_sums(world.core.stages), table_sums(world.core.operations))
+    assert_allclose(parts, [0, 0, 4, written, 0, 4, read])
+
+
+def test_every_metric_but_that_of_banks_is_there():
+    spec = replace(PacketProcessor(), dram=dram("DDR5-6400", channels=8))
+    found = simulate(spec, packets=2000, replications=3)
+    assert set(found.metrics) == set(spec.metric_names.both) and found.stable
+    assert "dram banks" not in found.utilization and "channel 7 bus" in found.waiting
+    assert 0 < found.resources["channel 0 bus"].best < 1
+
+
+def test_a_processor_with_controllers_is_written_and_read():
+    memory = replace(dram("DDR5-6400", channels=4), address_map=Interleaved(step=4))
+    spec = replace(PacketProcessor(), dram=memory)
+    assert from_toml(to_toml(spec), PacketProcessor) == spec
+    text = '[dram]\npreset = "DDR5-6400"\ngeometry = { channels = 4 }\n'
+    assert from_toml(text, PacketProcessor).dram == dram("DDR5-6400", channels=4)
+
+
+def test_small_packets_have_their_lists_on_halves_of_the_banks(pair, finished):
+    spec = replace(
+        pair,
+        dram=dram("DDR4-3200"),
+        workload=replace(pair.workload, sizes=fixed(bytes=64)),
+        free_list=replace(pair.free_list, segments=4096, small_packet_segments=1),
+    )
+    blocks = finished(spec, packets=200).kernels.blocks
+    first = int(blocks.boards[0, 0])
+    of_list = [blocks.blocks["bank"][blocks.blocks["list"] == k] - first for k in (1, 2)]
+    assert of_list[0].max() < 8 <= of_list[1].min()
+
+
+NOTHING = dict.fromkeys((item.name for item in fields(Energy)), 0.0)
+SEGMENTS, CHANNELS, WIDTH, GBPS = 3, 2, 16, 8.0
+BASE = qm.PacketProcessor()
+# Closed pages, whole packets of three segments, two lookups that always go to a slice.
+SPEC = replace(
+    BASE,
+    workload=qm.Workload(
+        sizes=qm.traffic.fixed(bytes=64 * SEGMENTS), offered_gbps=GBPS, lookups_per_packet=2, hold_ns=200.0
+    ),
+    dram=replace(BASE.dram, channels=CHANNELS, page_policy="closed"),
+    llc=replace(BASE.llc, slices=4, slice_lines=8192),
+    free_list=replace(BASE.free_list, alloc_trial_count=1, segments=2**16),
+    noc=replace(BASE.noc, link_width=WIDTH),
+)
+
+
+@pytest.fixture(scope="module")
+def run() -> Any:
+    return run_replication(Job(spec=SPEC, seed=1, replication=0, packets=4000))
+
+
+def misses(run: Any) -> float:
+    from validate.packet_processor import counts as c
+
+    return float(run.counts[c.LOOKUPS] - run.counts[c.LOOKUP_HITS]) / float(run.counts[c.LEFT_PACKETS])
+
+
+def per_packet(run: Any, price: str) -> float:
+    return energy_per_packet(replace(SPEC, energy=Energy(**NOTHING | {price: 1.0})), run)
+
+
+def test_events_of_a_packet_by_hand(run: Any) -> None:
+    """Two walks of three segments, two lookups; a missed one opens a row. To 1 %: packets cut at the ends."""
+    accesses = 2 * SEGMENTS + misses(run)
+    assert_allclose(per_packet(run, "burst_nj"), accesses, rtol=0.01)
+    assert_allclose(per_packet(run, "activation_nj"), accesses, rtol=0.01)
+    assert_allclose(per_packet(run, "lookup_nj"), 2.0, rtol=0.01)
+    # Enqueue: 2 of the packet, 1 + 1 a segment; dequeue: 3 of the packet, 1 a segment.
+    assert_allclose(per_packet(run, "pointer_nj"), 2 + SEGMENTS * 2 + 3 + SEGMENTS, rtol=0.01)
+
+
+def test_flits_are_counted_on_every_link(run: Any) -> None:
+    """The links of a path, ends included, averaged over engines and channels of each network."""
+    both = SPEC.noc.networks(CHANNELS)
+    links = [np.diff(table.path_start).mean() for table in (both.requests, both.responses)]
+    data, request, reads = int(SPEC.segment_flits), int(SPEC.request_flits), SEGMENTS + misses(run)
+    flits = (SEGMENTS * data + reads * request) * links[0] + reads * data * links[1]
+    assert_allclose(per_packet(run, "hop_pj_per_byte"), flits * WIDTH / 1000, rtol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("price", "parts"),
+    [("channel_mw", CHANNELS), ("slice_mw", 4), ("router_mw", 16), ("router_mw_per_byte", 16 * WIDTH)],
+)
+def test_parts_that_are_on(run: Any, price: str, parts: int) -> None:
+    """A milliwatt is shared by the packets of its time: 192 ns apart at 8 Gb/s."""
+    assert_allclose(per_packet(run, price), parts * (64 * SEGMENTS * 8 / GBPS) / 1000, rtol=0.05)
+
+
+def test_an_error_in_the_models_energy_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    import qmodels.packet_processor.answer as answer
+
+    run = simulate(SPEC, packets=2000, replications=3, seed=1)
+    assert abs(qm.solve(SPEC).energy_per_packet / run.energy_per_packet.best - 1) < 0.02
+    right = answer.energy_per_packet
+    monkeypatch.setattr(
+        answer, "energy_per_packet", lambda spec, **events: right(spec, **events | {"bursts": 0.0})
+    )
+    again = simulate(SPEC, packets=2000, replications=3, seed=1)
+    assert again.energy_per_packet.best == run.energy_per_packet.best
+    assert abs(qm.solve(SPEC).energy_per_packet / run.energy_per_packet.best - 1) > 0.1

@@ -1,4 +1,4 @@
-"""Parts of the model where they are queues of the textbook, or integrals that can be done another way."""
+"""Parts of the model where they are queues of the textbook, shares of paths, or integrals done otherwise."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ from numpy.testing import assert_allclose
 
 from qmodels import dram
 from qmodels.laws import Deterministic, Empirical
+from qmodels.noc import Router, Topology
 from qmodels.packet_processor import memory, ring
 from qmodels.packet_processor import numbers as z
 from qmodels.packet_processor.controllers.recursion import follow, numbers
+from qmodels.packet_processor.lone_packet import pass_on, walks
 from qmodels.packet_processor.meeting import POINTER_WAIT, SLICE_WAIT, TRIAL_ACCESSES, wait_elsewhere
+from qmodels.packet_processor.networks.blocking import FRACTIONS, blocking_factors, blocking_nodes
+from qmodels.packet_processor.networks.link_shares import link_shares
 from qmodels.packet_processor.trials import crossings, rows
 from qmodels.packet_processor.trials.rejections import chain
+from qmodels.packets import ProcessorNoc
 from qmodels.queues import md1, mg1
 
 RATE, BURST, OPENING = 0.01, 10.0, 30.0
@@ -193,3 +198,155 @@ def test_a_refresh_closes_the_rows_of_its_rank_alone() -> None:
     # The first rank is refreshed at 2000, the second one at 4000.
     assert first == [True, False, True, False, False, False]
     assert second == [True, False, False, False, True, False]
+
+
+KINDS = ["spidergon", "ring", "mesh", "torus"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_shares_are_those_of_the_paths(kind):
+    noc = ProcessorNoc(topology=Topology(kind=kind, nodes=16), initiators=5)
+    both = noc.networks(3)
+    for shares, table in zip(link_shares(noc.structure, 3), (both.requests, both.responses), strict=True):
+        paths = [table.path(k) for k in range(15)]
+        for name, share, contention in zip(shares.names, shares.share, shares.contention, strict=True):
+            through = [path for path in paths if name in path]
+            assert_allclose(share, len(through) / 15)
+            before = [path[path.index(name) - 1] if path[0] != name else "" for path in through]
+            alike = sum((before.count(one) / len(before)) ** 2 for one in set(before)) if before else 1.0
+            assert_allclose(contention, 1.0 - alike, atol=1e-12)
+        assert_allclose(shares.mean_links, np.mean([len(path) for path in paths]))
+        inputs = {(path[-2], path[-1]) for path in paths}
+        assert_allclose(shares.end_inputs, len(inputs) / len({path[-1] for path in paths}))
+
+
+def test_two_sources_for_one_target():
+    noc = ProcessorNoc(topology=Topology(kind="ring", nodes=8), initiators=2)
+    shares, _ = link_shares(noc.structure, 1)
+    number = shares.names.index("1->2")
+    assert shares.share[number] == 1.0
+    # Half come from the link before, half from the node's own interface.
+    assert shares.contention[number] == 0.5
+    assert shares.same_target[number] == 1.0
+    assert shares.same_source[shares.names.index("inject 0")] == 1.0
+
+
+def factors(noc, intensity, *, responses=False, short=0.5):
+    values = np.atleast_1d(np.asarray(intensity, dtype=float))
+    rows, which, weight = blocking_nodes(
+        noc.structure,
+        [(4, 5, 1)],
+        np.zeros(1, dtype=int),
+        responses=responses,
+        short_share=np.array([short]),
+    )
+    found = [[blocking_factors(rows[k], value) for k in which[:, 0]] for value in values]
+    return np.einsum("dnf,n->fd", np.array(found), weight[:, 0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("responses", [False, True])
+def test_blocking_grows_with_load(kind, responses):
+    noc = ProcessorNoc(topology=Topology(kind=kind, nodes=16))
+    loads = np.linspace(0.0, 0.9, 10)
+    used, between, at_end = factors(noc, loads, responses=responses)
+    assert np.all(used >= loads)
+    assert_allclose(used / np.maximum(loads, 1e-9), used[-1] / loads[-1] * (loads > 0))
+    assert np.all(between >= 1.0) and np.all(np.diff(between) >= 0.0)
+    assert np.all(at_end >= 1.0) and np.all(np.diff(at_end) >= 0.0)
+
+
+def test_less_room_saturates_earlier():
+    roomy, narrow = (
+        ProcessorNoc(router=Router(virtual_channels=vcs, buffer_flits=flits))
+        for vcs, flits in ((4, 32), (2, 4))
+    )
+    assert factors(narrow, 0.5)[0] > factors(roomy, 0.5)[0]
+
+
+def test_shares_between_the_nodes_are_interpolated():
+    noc = ProcessorNoc()
+    low, middle, high = (np.array(factors(noc, 0.4, short=short)) for short in (0.5, 0.55, 0.6))
+    assert_allclose(middle, (low + high) / 2)
+    assert FRACTIONS[-1] < 1.0
+
+
+def test_a_buffer_of_one_flit_carries_a_flit_per_credit_loop():
+    """Two virtual channels of one flit and a loop of five cycles: two flits in five cycles at most."""
+    noc = ProcessorNoc(router=Router(virtual_channels=2, buffer_flits=1))
+    assert factors(noc, 0.4)[0] >= 1.0 - 1e-3
+
+
+BURST_NS, RECOVERY, PRECHARGE, ACCESS = 10.0, 20.0, 12.5, 30.0
+
+
+def ends(
+    spacing: float,
+    count: int,
+    *,
+    warm: bool = False,
+    channels: int = 1,
+    step: int = 1,
+    run: float = np.inf,
+    open_page: bool = True,
+    bank_step: int = 32,
+) -> list[float]:
+    """Return when the first 1, 2, ... accesses are done, with 8 banks of one long row each."""
+    memory = [
+        step,
+        channels,
+        8,
+        bank_step,
+        1 << 20,
+        run,
+        BURST_NS,
+        RECOVERY,
+        PRECHARGE,
+        ACCESS,
+        1.0,
+        spacing,
+        0,
+    ]
+    found = walks(np.array([memory], dtype=float), count=count, open_page=open_page)
+    return found[int(warm), 0].tolist()
+
+
+def test_one_access_pays_precharge_burst_and_access() -> None:
+    assert ends(0.0, 1) == [PRECHARGE + BURST_NS + ACCESS]
+    assert ends(0.0, 1, open_page=False) == [BURST_NS + ACCESS]
+
+
+def test_row_hits_follow_the_recovery_of_the_first() -> None:
+    opened = PRECHARGE + BURST_NS + RECOVERY
+    expected = [PRECHARGE + BURST_NS + ACCESS] + [opened + k * BURST_NS + ACCESS for k in (1, 2, 3)]
+    assert ends(0.0, 4, bank_step=1 << 20) == expected
+
+
+def test_closed_pages_serialise_on_one_bank_and_overlap_on_several() -> None:
+    assert ends(0.0, 3, open_page=False, bank_step=1 << 20) == [
+        BURST_NS + ACCESS + k * (BURST_NS + RECOVERY) for k in range(3)
+    ]
+    assert ends(0.0, 3, open_page=False, bank_step=1) == [BURST_NS + ACCESS + k * BURST_NS for k in range(3)]
+
+
+def test_open_rows_cost_neither_precharge_nor_recovery() -> None:
+    assert ends(0.0, 3, warm=True) == [BURST_NS + ACCESS + k * BURST_NS for k in range(3)]
+
+
+def test_slow_arrivals_wait_for_nothing() -> None:
+    assert_allclose(ends(1000.0, 5, channels=4)[-1], 4000.0 + BURST_NS + ACCESS, rtol=1e-12)
+
+
+def test_more_channels_are_never_slower_for_fast_arrivals() -> None:
+    times = [ends(1.0, 12, channels=c)[-1] for c in (1, 2, 4, 8)]
+    assert times == sorted(times, reverse=True)
+
+
+@pytest.mark.parametrize("service", [1.0, 9.0, 20.0])
+def test_a_link_passes_packets_on_in_order_of_arrival(service: float) -> None:
+    arrivals, line = np.random.default_rng(1).uniform(0, 50, size=7), np.zeros(7)
+    for n, arrival in enumerate(arrivals):
+        free = 0.0
+        for t in sorted(arrivals[: n + 1]):
+            free = max(free, t) + service
+        assert pass_on(line, n, arrival, service) == pytest.approx(free, rel=1e-12)
