@@ -143,19 +143,12 @@ def kernels(tmp_path_factory):
     assert finished(started("-c", WORK, "campaign", tmp_path_factory.mktemp("kernels") / "out")) == (0, "")
 
 
-@pytest.mark.in_ci(1)
-@POSIX
-@pytest.mark.usefixtures("kernels")
-@pytest.mark.parametrize("what", TABLES)
-def test_work_that_is_killed_loses_nothing_and_repeats_nothing(what, tmp_path):
-    killed(what, tmp_path, 3, random.Random(what))
-
-
 @POSIX
 @pytest.mark.slow
 @pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("what", TABLES)
-def test_work_that_is_killed_very_often_loses_nothing(what, tmp_path):
+def test_work_that_is_killed_loses_nothing(what, tmp_path):
+    """In CI campaigns, and explorations of a space, are killed each in their own test."""
     killed(what, tmp_path, 34, random.Random(f"{what} often"))
 
 
@@ -242,7 +235,7 @@ COMMANDS = (
 )  # fmt: skip
 
 
-@pytest.mark.in_ci(4)
+@pytest.mark.in_ci(2)
 @POSIX
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
 @pytest.mark.usefixtures("interruptible")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -140,6 +142,9 @@ def test_a_search_in_a_file_resumes(tmp_path):
     more = again.ask(2)
     again.tell([*more, {"x": 0.3, "y": 0.3}], {"f": sphere([*more, {"x": 0.3, "y": 0.3}])})
     assert again.front()[0] == {"x": 0.3, "y": 0.3, "f": 0.0} and len(again.study.trials) >= 9
+    del first, again
+    with warnings.catch_warnings(action="ignore", category=ResourceWarning):
+        gc.collect()  # connections that Optuna leaves open, which would be found in another test
 
 
 @dataclass(frozen=True)

@@ -108,6 +108,7 @@ def proven(grid: Space, of: Any, **options: Any) -> Any:
     return found
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("known", ["derived", "declared", "nothing"])
 @given(
     limits=st.fixed_dictionaries(

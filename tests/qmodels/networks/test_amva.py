@@ -36,6 +36,7 @@ def several_servers(rng):
     }
 
 
+@pytest.mark.in_ci(2)
 @pytest.mark.parametrize(
     ("draw", "solve", "mean", "largest"),
     [
@@ -55,6 +56,7 @@ def test_throughput_error_against_exact_mva(draw, solve, mean, largest):
     assert np.mean(errors) < mean and np.max(errors) < largest
 
 
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize(
     ("discipline", "mean"),
     # Mean error of the response times per cycle over 20 networks of 1-2 stations and 2-8 jobs.
