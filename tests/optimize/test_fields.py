@@ -110,23 +110,6 @@ def test_values_are_not_converted():
     assert replace_fields(Chip(), {}) == replace(Chip())
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("clock", "field 'clock' is ambiguous: it may be dram.clock or cache.clock"),
-        ("chanels", "Chip has no field 'chanels'; did you mean 'channels'?"),
-        ("dram.bank", "Chip has no field 'dram.bank'; did you mean 'dram.banks'"),
-        ("area", "Chip has no field 'area'"),
-        ("xyzzy", "Chip has no field 'xyzzy'; known are channels, banks, clock, slices, exponent"),
-    ],
-)
-def test_bad_names_are_refused(name, message):
-    for action in (find_field, get_field, lambda spec, name: replace_fields(spec, {name: 1})):
-        with pytest.raises(ValueError) as caught:
-            action(Chip(), name)
-        assert str(caught.value).startswith(message)
-
-
 def test_one_word_of_a_name_suggests_it_and_several_suggestions_are_paths():
     """A heading of a table says trials; the field alloc_trial_count is not spelt like it."""
 

@@ -191,27 +191,6 @@ def test_error_when_it_does_not_converge(monkeypatch):
         bard_schweitzer(population=50, mean_service_time=[1.0, 0.9])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"discipline": "lifo"}, "discipline must be one of fcfs, ps, priority, preemptive, got 'lifo'"),
-        ({"discipline": ["ps"]}, r"discipline must be one word or one per station \(2\), got 1"),
-        ({"service_scv": 1}, "discipline must be given with service_scv, which the product form"),
-        ({"priority": [0, 1]}, "discipline must be given with priority, which the product form"),
-        ({"discipline": "fcfs", "service_scv": -1}, "service_scv must be finite and >= 0, got -1.0"),
-        (
-            {"discipline": "priority", "priority": [0]},
-            r"priority must have one rank per class \(2\), got shape \(1,\)",
-        ),
-        ({"population": [0, 0]}, r"population must have at least one job, got \[0, 0\]"),
-    ],
-)
-def test_errors(arguments, message):
-    for solve in (bard_schweitzer, linearizer):
-        with pytest.raises(ValueError, match=message):
-            solve(**{"population": [2, 3], "mean_service_time": [1.0, 2.0]} | arguments)
-
-
 def test_the_same_arguments_mean_the_same_network_in_every_method(ordered_chain):
     """Without a discipline all of them solve the product form; a chain of the states tells the two apart."""
     network = {"population": [20, 20], "mean_service_time": [[1.0, 0.2]], "think_time": [40.0, 20.0]}

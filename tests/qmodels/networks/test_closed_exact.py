@@ -363,38 +363,6 @@ def test_routing_and_visits_describe_the_same_network():
     assert by_routing.routing is not None and by_visits.routing is None
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"population": 0}, r"population must have at least one job, got \[0\]"),
-        ({"population": [[1]]}, r"population must be a whole number or one per class, got shape \(1, 1\)"),
-        ({"mean_service_time": []}, r"mean_service_time must have at least one station, got \[\]"),
-        ({"mean_service_time": None}, "exactly one of mean_service_time and service_rate .* got neither"),
-        ({"service_rate": [1, 2]}, "exactly one of mean_service_time and service_rate .* got both"),
-        ({"visits": [1, 2, 3]}, r"visits must have the shape \(2,\) or \(2, 1\), got \(3,\)"),
-        ({"visits": [1, 1], "routing": [[0, 1], [1, 0]]}, "at most one of visits and routing .* got both"),
-        ({"think_time": [1, 2]}, r"think_time must be a number or one per class \(1\), got shape \(2,\)"),
-        ({"servers": [1, 1, 1]}, r"servers must have the shape \(2,\), got \(3,\)"),
-        ({"servers": "two"}, "servers must be a number"),
-        ({"reference": 5, "routing": [[0, 1], [1, 0]]}, "reference must be a station of the network, got 5"),
-        ({"routing": [[[0, 1], [1, 0]]] * 2}, r"routing must have one matrix per class \(1\), got 2"),
-        ({"rate_multiplier": {7: [1]}}, "rate_multiplier must name stations of the network, got 7"),
-        ({"rate_multiplier": {0: []}}, r"rate_multiplier\[0\] must list rates for 1, 2, ... jobs, got \[\]"),
-        ({"rate_multiplier": {0: [0]}}, r"rate_multiplier\[0\] must be finite and > 0, got 0.0"),
-        (
-            {"rate_multiplier": {0: [1]}, "servers": 2},
-            "rate_multiplier must be given for single servers, got servers 2",
-        ),
-        ({"population": [5000, 5000]}, "population must span at most 20000000 combinations .* got 25010001"),
-    ],
-)
-def test_errors(arguments, message):
-    network = {"population": 3, "mean_service_time": [1.0, 2.0]} | arguments
-    for solve in (mva, convolution):
-        with pytest.raises(ValueError, match=message):
-            solve(**network)
-
-
 def test_exactness_of_small_hand_solved_case():
     # Two stations with demands 1 and 2 and two jobs: weights 4, 2, 1 of (0,2), (1,1), (2,0).
     r = mva(population=2, mean_service_time=[1.0, 2.0])

@@ -232,20 +232,6 @@ def test_places_without_an_interconnect_come_back():
         replace(banks, speeds=())
 
 
-def test_flows_have_names_of_their_own():
-    flow = system().flows[0]
-    for wrong in ([flow, flow], []):
-        with pytest.raises(ValueError, match="^flows must be at least one, with names of their own, got"):
-            replace(system(), flows=wrong)
-    with pytest.raises(ValueError, match="^flows must be a tuple of Flow, got 3$"):
-        replace(system(), flows=3)
-    with pytest.raises(ValueError, match=r"^flow 'b': 'visit s' must have a service law for 'b', got none$"):
-        qm.System(
-            parts={"s": qm.Station(service={"a": laws.Exponential(mean=1.0)})},
-            flows=qm.Flow(name="b", arrivals=laws.Exponential(mean=2.0), program="visit s"),
-        )
-
-
 @dataclass(frozen=True, kw_only=True)
 class Other:
     """A dataclass that is no part."""
