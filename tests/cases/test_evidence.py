@@ -30,6 +30,7 @@ class Inline(Executor):
         return done
 
 
+@pytest.mark.in_ci(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_draws_are_specs_that_a_file_can_say(kind: str) -> None:
     record = drawn(kind, 0, seed=0)

@@ -91,6 +91,7 @@ SYSTEMS = {
 }
 
 
+@pytest.mark.slow
 def test_the_numbers_are_the_same_from_dask(toy):
     distributed = pytest.importorskip("distributed")
     with (
@@ -219,6 +220,7 @@ def test_varied_fields_reach_into_parts_of_specs():
     assert varied_fields([spec]) == varied_fields([spec, PacketProcessor()]) == {}
 
 
+@pytest.mark.slow
 def test_records_of_jobs_to_parquet(tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     (network,) = networks()[:1]

@@ -87,7 +87,7 @@ def test_six_narrow_links():
     assert group_turns(table, noc.router, rate=table.unit_rate).zero_load[flow] == expected
 
 
-@pytest.mark.in_ci(2)
+@pytest.mark.in_ci(1)
 @pytest.mark.parametrize("buffer", [2, 5, 16])
 @pytest.mark.parametrize("widths", [(16, 4, 8), (8, 8, 8), (16, 16, 16)])
 def test_loops_and_programs_that_meet_nobody_are_exact(widths, buffer):
