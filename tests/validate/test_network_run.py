@@ -449,7 +449,7 @@ SCRIPT = """
 import sys
 sys.path.insert(0, {folder!r})
 import numpy as np
-from test_network_twin import EVERYTHING, everything_that_is_counted
+from test_network_run import EVERYTHING, everything_that_is_counted
 with np.errstate(over="ignore"):
     for spec in EVERYTHING.values():
         print(everything_that_is_counted(spec))

@@ -61,8 +61,8 @@ def test_a_conflict_is_an_unfinished_access_to_another_row() -> None:
 
 
 def test_an_idle_processor_is_as_fast_as_the_simulated_one() -> None:
-    spec = processor(**{"workload.offered_gbps": 0.5})
-    found = simulate(spec, packets=4000, replications=6, saturation=False)
+    spec = processor(**{"workload.offered_gbps": 1.0})
+    found = simulate(spec, packets=2000, replications=4, saturation=False)
     model = qm.solve(spec)
     for name in ("packet_latency", "lookup_latency", "write_latency", "read_latency"):
         assert_allclose(model.metrics[name], found.metrics[name].best, rtol=0.04)
