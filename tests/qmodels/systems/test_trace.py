@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import os
 import struct
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,6 +66,16 @@ def write(folder: Path, content: bytes | str, name: str = "packets") -> Path:
     path = folder / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
+
+
+def read_bytes(content: str | bytes, **options: Any) -> Trace:
+    """Read a file of this content; an error does not name it, so that it is the same everywhere."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = write(Path(folder), content)
+        try:
+            return read_trace(path, **options)
+        except ValueError as error:
+            raise ValueError(str(error).removeprefix(f"{path}: ")) from None
 
 
 def assert_is_packets(trace: Trace, path: Path) -> None:
@@ -208,123 +220,8 @@ def test_window_is_a_run_of_packets() -> None:
 
 
 FORMATS = "pcap, pcapng, erf, time-bytes, tcpdump-summary, csv"
-HINT = "; of another text name the columns: time=2,bytes=5,unit=us"
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(8)
 NO_INTERFACE = section() + interface() + enhanced(1, 64) + enhanced(2, 64) + enhanced(3, 64, interface=3)
-BAD_FILES: dict[str, tuple[bytes | str, str]] = {
-    "empty": (b"", "0 packets read: the file is empty"),
-    "only blanks": (b" \n\n", "0 packets read: the file is empty"),
-    "a picture": (
-        PICTURE + bytes(40),
-        f"0 packets read: starts with {PICTURE!r}, which is none of {FORMATS}",
-    ),
-    "prose": (
-        "It was a dark night\n",
-        f"0 packets read: starts with b'It was a dark ni', which is none of {FORMATS}{HINT}",
-    ),
-    "compressed, damaged": (b"\x1f\x8b" + bytes(20), "compressed with gzip, and cut off or damaged"),
-    "compressed, cut off": (gzip.compress(pcap())[:-12], "compressed with gzip, and cut off or damaged"),
-    "pcap, half a file header": (pcap()[:20], "0 packets read: cut off or damaged in the file header"),
-    "pcap, no packets": (pcap([]), "0 packets read: trace must have at least 2 packets, got 0"),
-    "pcap, cut in a packet": (pcap()[:-5], "3 packets read: cut off or damaged in the next one"),
-    "pcap, cut in a packet header": (pcap()[: -60 - 7], "3 packets read: cut off or damaged in the next one"),
-    "pcap, huge length": (
-        pcap()[:-76] + struct.pack("<IIII", SECOND, 0, 0xFFFFFFF0, 64) + bytes(60),
-        "3 packets read: cut off or damaged in the next one",
-    ),
-    "pcap, time runs back": (
-        pcap([(SECOND, 5, 64), (SECOND, 4, 64)]),
-        "2 packets read: trace.times_ns must not decrease, got packet 2 1000 ns before packet 1",
-    ),
-    "pcap, a size of 0": (
-        pcap([(SECOND, 5, 64), (SECOND, 6, 0)]),
-        "2 packets read: trace.bytes must be whole numbers from 1 to 65535, got 0 in packet 2",
-    ),
-    "pcapng, half a section header": (pcapng()[:14], "0 packets read: cut off or damaged in the next block"),
-    "pcapng, cut in a packet": (pcapng()[:-9], "3 packets read: cut off or damaged in the next block"),
-    "pcapng, cut after a block type": (
-        pcapng() + b"\6\0\0\0",
-        "4 packets read: cut off or damaged in the next block",
-    ),
-    "pcapng, a block of length 0": (
-        pcapng() + bytes(16),
-        "4 packets read: cut off or damaged in the next block",
-    ),
-    "pcapng, lengths disagree": (
-        pcapng()[:-4] + struct.pack("<I", 8),
-        "3 packets read: cut off or damaged in the next block",
-    ),
-    "pcapng, version 9": (
-        block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 9, 0, -1)),
-        "0 packets read: cut off or damaged in the next block",
-    ),
-    "pcapng, unknown interface": (NO_INTERFACE, "2 packets read: the next one is damaged"),
-    "pcapng, packet block too small": (
-        section() + interface() + enhanced(1, 64) + block(6, bytes(8)) + enhanced(3, 64),
-        "1 packets read: cut off or damaged in the next block",
-    ),
-    "pcapng, no times": (
-        section() + interface() + enhanced(1, 64) + block(3, struct.pack("<I", 64) + bytes(60)),
-        "1 packets read: the next one has no time (a simple packet block)",
-    ),
-    "pcapng, no packets": (
-        section() + interface(),
-        "0 packets read: trace must have at least 2 packets, got 0",
-    ),
-    "summary of UDP": (
-        "1.5 1 2 53 53\n",
-        "0 packets read: a tcpdump summary of 5 columns, which has no packet sizes",
-    ),
-    "summary of SYN": (
-        "1 1 2 9 9 S 1 0\n",
-        "0 packets read: a tcpdump summary of 8 columns, which has no packet sizes",
-    ),
-    "three columns": (
-        "1.5 1 2\n",
-        f"0 packets read: 3 columns, expected 2 (time, bytes) or 6 (TCP summary){HINT}",
-    ),
-    "a cut line": ("0.1 64\n0.2 64\n0.3\n", "2 packets read: line 3: 1 columns instead of 2"),
-    "a word for a time": (
-        "0.1 64\nsoon 64\n",
-        "1 packets read: line 2: the time must be a finite number, got 'soon'",
-    ),
-    "no number for a time": (
-        "0.1 64\nnan 64\n",
-        "1 packets read: line 2: the time must be a finite number, got 'nan'",
-    ),
-    "a negative size": (
-        "0.1 64\n0.2 -3\n",
-        "1 packets read: line 2: the bytes must be a whole number >= 0, got '-3'",
-    ),
-    "a broken size": (
-        "0.1 64\n0.2 6.5\n",
-        "1 packets read: line 2: the bytes must be a whole number >= 0, got '6.5'",
-    ),
-    "a size of 0": (
-        "0.1 64\n0.2 0\n",
-        "2 packets read: trace.bytes must be whole numbers from 1 to 65535, got 0 in packet 2",
-    ),
-    "text, time runs back": (
-        "0.2 64\n0.1 64\n",
-        "2 packets read: trace.times_ns must not decrease, got packet 2 1e+08 ns before packet 1",
-    ),
-    "csv without packets": ("time,bytes\n", "0 packets read: trace must have at least 2 packets, got 0"),
-    "csv with a cut line": ("time,bytes\n0,64\n1\n", "1 packets read: line 3: 1 columns instead of 2"),
-}
-
-
-@pytest.mark.parametrize("case", BAD_FILES)
-def test_bad_files_give_one_line_and_nothing_else(
-    tmp_path: Path, case: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    content, message = BAD_FILES[case]
-    path = write(tmp_path, content)
-    with pytest.raises(ValueError) as caught:
-        read_trace(path)
-    assert str(caught.value) == f"{path}: {message}"
-    assert "\n" not in str(caught.value)
-    captured = capfd.readouterr()
-    assert captured.out == captured.err == ""
 
 
 def test_a_file_must_be_what_it_is_said_to_be(tmp_path: Path) -> None:

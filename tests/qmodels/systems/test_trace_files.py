@@ -178,57 +178,6 @@ def test_bad_columns_say_how_they_are_named(tmp_path, columns):
 
 CUT = RECORDS[3][:-5]
 COLUMNS = {"columns": "time=1,bytes=2,unit=ms"}
-BAD = {
-    "erf, cut in a record": (b"".join(RECORDS[:3]) + CUT, {},
-                             "3 packets read: ERF record 4 is cut off: 51 of 56 bytes"),
-    "erf, cut in a header": (b"".join(RECORDS) + RECORDS[0][:9], {},
-                             "4 packets read: ERF record 5 is cut off: 9 of 16 bytes of its header"),
-    "erf, a length below its header": (
-        RECORDS[0] * 100 + RECORDS[0][:10] + b"\0\3" + RECORDS[0][12:], {},
-        "100 packets read: ERF record 101 must have a length of at least 16 bytes, got 3"),
-    "erf, extension headers beyond the record": (
-        RECORDS[0] + erf(SECOND, 64, 2 | 0x80, body=bytes([0x80]) + bytes(9)), {},
-        "1 packets read: ERF record 2 must hold its extension headers, got a length of 26 bytes"),
-    "erf, cells": (
-        RECORDS[0] + erf(SECOND, 52, 3, body=bytes(56)), {},
-        "1 packets read: ERF record 2 must be of a type that holds a packet (Ethernet 2, 11, 16, 20, "
-        "IP 22, 23, HDLC 1, 5, 10, 15, 17, 19, or 48 and 27, which are skipped), got type 3"),
-    "erf, one packet": (RECORDS[0], {}, "1 packets read: trace must have at least 2 packets, got 1"),
-    "erf, no length on the wire": (
-        RECORDS[0] + erf(SECOND + 1, 0), {},
-        "2 packets read: trace.bytes must be whole numbers from 1 to 65535, got 0 in packet 2"),
-    "erf, time runs back": (
-        RECORDS[1] + RECORDS[0], {},
-        "2 packets read: trace.times_ns must not decrease, got packet 2 5e+08 ns before packet 1"),
-    "erf, equal times": (
-        RECORDS[0] * 3, {},
-        "3 packets read: trace.times_ns must not all be the same, got 3 packets at one time"),
-    "columns, mixed units": (
-        "1.5 64\n2500us 64\n", COLUMNS,
-        "1 packets read: line 2: the time must be a finite number of ms, got '2500us'"),
-    "columns, a short line": ("1 64\n2\n", COLUMNS,
-                              "1 packets read: line 2: 1 columns instead of at least 2"),
-    "columns, a negative time": ("1 64\n-2 64\n", COLUMNS,
-                                 "1 packets read: line 2: the time must be >= 0, got -2"),
-    "columns, two headers": (
-        "t b\nt b\n1 64\n", COLUMNS,
-        "0 packets read: line 2: the time must be a finite number of ms, got 't'"),
-    "columns, no length": ("1 64\n2 long\n", COLUMNS,
-                           "1 packets read: line 2: the bytes must be a whole number >= 0, got 'long'"),
-    "columns of a capture": (PCAP, COLUMNS, "0 packets read: not a text with columns, it holds pcap"),
-    "an interface of pcap": (
-        PCAP, {"interface": 1},
-        "0 packets read: interface must be left out but for pcapng and erf files, got '1' for pcap"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_bad_files_name_the_record_and_what_is_allowed(tmp_path, case):
-    content, options, message = BAD[case]
-    path = write(tmp_path, content)
-    with pytest.raises(ValueError) as caught:
-        read_trace(path, **options)
-    assert str(caught.value) == f"{path}: {message}"
 
 
 @pytest.mark.parametrize(
