@@ -7,7 +7,9 @@ tests/test_refusals.py`` writes today's errors behind the calls, to be read in t
 from __future__ import annotations
 
 import sys
+import tempfile
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,17 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 TABLES = sorted((ROOT / "tests" / "reference" / "refusals").glob("*.txt"))
+
+
+def reading(read: Callable[..., Any], content: str | bytes, name: str = "packets", **options: Any) -> Any:
+    """Read a file of this content; an error calls it FILE."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        try:
+            return read(path, **options)
+        except ValueError as error:
+            raise ValueError(str(error).replace(str(path), "FILE")) from None
 
 
 def said(call: str, names: dict[str, Any]) -> str:

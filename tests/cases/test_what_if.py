@@ -47,6 +47,7 @@ def test_what_a_control_shows_is_what_the_field_is(starters, kind):
         json.dumps(one.data(), allow_nan=False)
 
 
+@pytest.mark.in_ci(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_change_gives_the_numbers_of_solve(starters, kind):
     """Of fields all over the spec, against the design that a file with the field set describes."""

@@ -135,6 +135,7 @@ def test_limits():
     assert finite.limit("blocking_probability", by="arrival_rate", to=sympy.oo) == 1
 
 
+@pytest.mark.in_ci(5)
 @pytest.mark.parametrize(("name", "whole", "values"), MODELS)
 def test_derivatives_and_elasticities_by_differences(name, whole, values):
     q = symbolic(name, **whole)

@@ -48,6 +48,7 @@ def system(program, arrivals, load, *, others=False):
     return System(parts=asked, flows=tuple(flows))
 
 
+@pytest.mark.in_ci(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_longer_bursts_wait_longer_and_short_ones_as_poisson_jobs(name):
     def latency(arrivals):

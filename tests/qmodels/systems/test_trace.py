@@ -5,10 +5,8 @@ from __future__ import annotations
 import gzip
 import os
 import struct
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -66,16 +64,6 @@ def write(folder: Path, content: bytes | str, name: str = "packets") -> Path:
     path = folder / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
-
-
-def read_bytes(content: str | bytes, **options: Any) -> Trace:
-    """Read a file of this content; an error does not name it, so that it is the same everywhere."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = write(Path(folder), content)
-        try:
-            return read_trace(path, **options)
-        except ValueError as error:
-            raise ValueError(str(error).removeprefix(f"{path}: ")) from None
 
 
 def assert_is_packets(trace: Trace, path: Path) -> None:

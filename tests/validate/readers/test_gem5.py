@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 
 import numpy as np
 import pytest
@@ -140,43 +139,6 @@ def test_settings_from_the_path_of_each_file(tmp_path) -> None:
     np.testing.assert_array_equal(runs.setting("l2_kib"), [64, 256])
 
 
-@pytest.mark.parametrize(
-    ("text", "options", "message"),
-    [
-        ("hello\n", {}, "{} must be a gem5 stats.txt: no line begins with '---------- Begin Simulation"),
-        (
-            BEGIN + FIRST + END + BEGIN + SECOND,
-            {"dump": -1},
-            "{} must be a gem5 stats.txt: dump 1, which begins in line 31, has no end line: it was cut off",
-        ),
-        (BEGIN + FIRST + END + BEGIN + SECOND, {"dump": "all"}, "has no end line: it was cut off"),
-        (
-            BEGIN + FIRST + END + BEGIN + SECOND + END,
-            {},
-            "dump must be given for {}, which has 2: 0 to 1 (-1 is the last), 'all' or 'sum'",
-        ),
-        (BEGIN + FIRST + END, {"dump": 1}, "dump must be from -1 to 0 for {}, got 1"),
-        (BEGIN + FIRST + END, {"dump": "last"}, "dump must be one of all, sum, got 'last'"),
-        (BEGIN + FIRST + END, {"dump": True}, "dump must be a whole number, 'all' or 'sum', got True"),
-        (
-            BEGIN + FIRST + END,
-            {"metrics": "simTick"},
-            "{} has no statistic 'simTick'; did you mean 'simTicks'?",
-        ),
-        (
-            BEGIN + FIRST + END,
-            {"metrics": {"ipc": "*ipc"}},
-            "'*ipc' must be one statistic of {}, got 2: system.cpu0.ipc, system.cpu1.ipc",
-        ),
-    ],
-)
-def test_says_what_is_wrong(tmp_path, text, options, message) -> None:
-    path = tmp_path / "stats.txt"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=re.escape(message.format(path))):
-        read_gem5(path, **options)
-
-
 def test_a_whole_dump_of_a_file_that_was_cut_off(tmp_path) -> None:
     path = tmp_path / "stats.txt"
     path.write_text(BEGIN + FIRST + END + BEGIN + SECOND)
@@ -265,25 +227,3 @@ def test_without_reads_there_is_no_latency(tmp_path) -> None:
     idle = {"0": CHANNELS["0"] | {"num_reads_done": 0, "num_read_cmds": 0, "num_write_cmds": 0}}
     (found,) = read(tmp_path, json.dumps(idle), "dramsim3.json", metrics=())
     assert found["reads"] == 0 and "read_latency" not in found and "row_hit_ratio" not in found
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("hello\n", "it is not one, no line begins with '## Statistics of Channel'"),
-        (
-            as_text()[: as_text().rindex("num_reads_done")],
-            "channel 1 has no 'total_energy', it was cut off",
-        ),
-        (as_text().replace("20000", "many"), "num_cycles is 'many', not a number"),
-        (json.dumps(CHANNELS)[:-40], "it is damaged or was cut off ("),
-        ('{"a": {"b": 1}}', "it is not one, a part has no 'channel'"),
-        ('{"0": {"channel": 0}}', "channel 0 has no 'num_cycles', it was cut off"),
-    ],
-)
-def test_refuses_what_is_no_finished_run(tmp_path, text, message) -> None:
-    head = (
-        "must be statistics of a finished DRAMsim3 run (dramsim3.json, dramsim3epoch.json or dramsim3.txt): "
-    )
-    with pytest.raises(ValueError, match=re.escape(head + message)):
-        read(tmp_path, text, "dramsim3.txt")

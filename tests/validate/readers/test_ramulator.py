@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 
@@ -169,23 +167,6 @@ def test_several_files_with_settings_of_their_paths(tmp_path) -> None:
     np.testing.assert_array_equal(runs["read_latency"], [31, 46])
     np.testing.assert_array_equal(runs.setting("interleaving_step"), [1, 16])
     assert runs.units["read_latency"] == "cycles"
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("hello\n", "it is not one, no controller has 'num_read_reqs' and 'avg_read_latency'"),
-        (YAML, "it was cut off, no controller has 'num_read_reqs' and 'avg_read_latency'"),
-        (TEXT[:900], "it was cut off, 'ramulator.dram_cycles' or what follows is missing"),
-        (TEXT[:-10], "it was cut off, 'ramulator.dram_cycles' or what follows is missing"),
-        ('{"memory_system": {', "it is damaged or was cut off ("),
-    ],
-)
-def test_refuses_what_is_no_finished_run(tmp_path, text, message) -> None:
-    with pytest.raises(
-        ValueError, match=re.escape(f"must be statistics of a finished Ramulator run: {message}")
-    ):
-        read(tmp_path, text)
 
 
 def test_a_name_that_fits_nothing(tmp_path) -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-import re
 
 import numpy as np
 import pytest
@@ -143,33 +142,3 @@ def test_parquet_is_the_same(tmp_path) -> None:
     (tmp_path / "bad.parquet").write_text("hello")
     with pytest.raises(ValueError, match=r"bad.parquet must be a table .*Parquet"):
         read_table(tmp_path / "bad.parquet", **COLUMNS)
-
-
-@pytest.mark.parametrize(
-    ("text", "options", "message"),
-    [
-        ("a,b\n", {"metrics": {"y": "b"}}, "CSV with a header line or Parquet: it has 1 lines"),
-        ("a,b\n1,2\n3\n", {"metrics": {"y": "b"}}, "row 2 has 1 cells for 2 columns"),
-        ("a,b\n1,2\n", {"metrics": {"y": "bb"}}, "has no column 'bb'; did you mean 'b'?"),
-        ("a,b\n1,x\n", {"metrics": {"y": "b"}}, "row 1 must have a number in column 'b', got 'x'"),
-        ("a,b\n1,2\n", {"metrics": {}}, "metrics must name at least one column, got none"),
-        (
-            "a,b\n1,2\n",
-            {"metrics": {"y": "b"}, "units": {"z": "ns"}},
-            "intervals and units must be of a metric, got 'z'",
-        ),
-        (
-            "a,b,c\n3,2,1\n",
-            {"metrics": {"y": "b"}, "intervals": {"y": ("a", "c")}},
-            "row 1 must have a <= b <= c, got 3, 2, 1",
-        ),
-        (
-            "a,b\nmaybe,2\n",
-            {"metrics": {"y": "b"}, "stable": "a"},
-            "row 1 must have true or false in column 'a', got 'maybe'",
-        ),
-    ],
-)
-def test_says_what_is_wrong(tmp_path, text, options, message) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        read_table(write(tmp_path, text), **options)
