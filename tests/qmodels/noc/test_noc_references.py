@@ -49,6 +49,7 @@ def test_overload_is_called_unstable():
     assert np.mean(called) >= 0.95
 
 
+@pytest.mark.in_ci(2)
 @pytest.mark.parametrize("kind", ["ring", "spidergon"])
 @pytest.mark.parametrize("part", ["fit", "held out", "other traffic"])
 def test_rings_collapse_where_simulations_do(kind, part):
