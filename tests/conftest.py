@@ -38,6 +38,23 @@ def pytest_xdist_make_scheduler(config, log):
     return Rooms(config, log)
 
 
+class Refusals(pytest.File):
+    """A table of calls that are refused, which is a test of its folder."""
+
+    def collect(self):
+        from tests.refusals import today
+
+        def lines_are_those_of_today():
+            text = self.path.read_text()
+            assert today(text) == text.splitlines()
+
+        yield pytest.Function.from_parent(self, name="refusals", callobj=lines_are_those_of_today)
+
+
+def pytest_collect_file(file_path, parent):
+    return Refusals.from_parent(parent, path=file_path) if file_path.name == "refusals.txt" else None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
     """Look for garbage seldom, and never among the tests: kernels are compiled in a seventh less time."""

@@ -1,7 +1,7 @@
-"""Calls that are refused, and the line that each is refused with: tables in ``tests/reference/refusals``.
+"""Calls that are refused, and the line that each is refused with: ``refusals.txt`` in a folder of tests.
 
-There is a table for each room, of lines ``call => error`` behind the imports of their names. ``python
-tests/test_refusals.py`` writes today's errors behind the calls, to be read in the change.
+A table has lines ``call => error`` behind the imports of their names, and is collected as a test. ``python
+tests/refusals.py`` writes today's errors behind the calls, to be read in the change.
 """
 
 from __future__ import annotations
@@ -12,11 +12,6 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import pytest
-
-ROOT = Path(__file__).parent.parent
-TABLES = sorted((ROOT / "tests" / "reference" / "refusals").glob("*.txt"))
 
 
 def reading(read: Callable[..., Any], content: str | bytes, name: str = "packets", **options: Any) -> Any:
@@ -51,15 +46,10 @@ def today(text: str) -> list[str]:
     return lines
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.stem)
-def test_a_call_is_refused_with_its_line(table: Path) -> None:
-    text = table.read_text()
-    assert today(text) == text.splitlines()
-
-
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
+    tests = Path(__file__).parent
+    sys.path.insert(0, str(tests.parent))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for path in TABLES:
+        for path in tests.rglob("refusals.txt"):
             path.write_text("\n".join(today(path.read_text())) + "\n")
