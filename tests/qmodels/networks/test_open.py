@@ -1,5 +1,7 @@
 """Open networks: Jackson, BCMP and QNA against balance equations, each other and their limits."""
 
+import dataclasses
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from qmodels.networks import bcmp, jackson, mva, qna
+from qmodels.networks import NetworkResult, bcmp, jackson, mva, qna
 from qmodels.queues import gg1_klb, mg1
 
 LOOP = np.array([[0.0, 0.7, 0.3], [0.2, 0.0, 0.5], [0.1, 0.0, 0.0]])
@@ -319,6 +321,13 @@ def two_classes():
         visits=[[1, 0.5], [1, 1]],
         think_time=1.0,
     )
+
+
+def test_is_frozen_and_keyword_only(two_classes):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        two_classes.model = "other"
+    with pytest.raises(TypeError):
+        NetworkResult("MVA")
 
 
 def test_shapes_and_totals(two_classes):

@@ -316,3 +316,10 @@ def test_where_a_ring_collapses_has_nothing_to_do_with_what_it_carries_now():
     usual = solve_noc(noc).saturation_rate
     assert usual < solve_noc(noc).ideal_saturation_rate
     assert_allclose(solve_noc(replace(noc, injection_rate=1e-6)).saturation_rate, usual, rtol=1e-6)
+
+
+def test_a_faster_clock_raises_the_largest_rates():
+    one = solve_noc(network(injection_rate=0.05))
+    two = solve_noc(replace(one.spec, clock_ghz=2.0))
+    assert two.congested_rate == 2 * one.congested_rate
+    assert two.ideal_saturation_rate == 2 * one.ideal_saturation_rate
