@@ -149,6 +149,23 @@ def test_packets_find_their_queue_empty_as_they_find_few_others_stored(sizes):
     assert_allclose(-1000 * np.log(_queue_empty(spec, packets, stored)), BLOCKS / packets.mean)
 
 
+def test_arrays_equal_single_designs():
+    trials, small, vms1 = np.array([1, 3])[:, None, None], np.array([0, 2])[:, None], np.array([2048, 4096])
+    together = solve_data_queueing(system(trials=trials, small=small, vms1=vms1))
+    assert together.write_conflict_probability.shape == (2, 2, 2)
+    assert "8 of 8 stable" in repr(together)
+    for where in np.ndindex(2, 2, 2):
+        one = solve_data_queueing(
+            system(
+                trials=int(trials[where[0], 0, 0]), small=int(small[where[1], 0]), vms1=int(vms1[where[2]])
+            )
+        )
+        for name, values in together.metrics.items():
+            assert_allclose(values[where], one.metrics[name], rtol=1e-12, atol=1e-15)
+        law = together.allocation_accesses[where]
+        assert_allclose(law[: len(one.allocation_accesses)], one.allocation_accesses)
+
+
 def test_the_papers_access_counts():
     # DAC 2002, Tables 1 and 2: at most T + 1 accesses an allocation, 2 S - 1 a deletion.
     answer = solve_data_queueing(
