@@ -1,164 +1,83 @@
-"""The commands that answer for one system of any kind: solve, simulate, compare, size."""
+"""The commands that answer for one system of any kind: solve, simulate, compare, size, serve."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from cases.cli.app import (
-    Columns,
-    Csv,
-    Interface,
-    Json,
-    Options,
-    Packets,
-    Plot,
-    Replications,
-    Seed,
-    Settings,
-    SpecFile,
-    TraceFile,
-    Workers,
-    app,
-)  # fmt: skip
-from cases.cli.console import Output
-
-REPLICATIONS = 8
-"""Replications of a simulation unless a number is given."""
+from cases.cli.app import Json, Reading, Settings, Simulation, System, command, given_options
+from cases.cli.console import Forms, FullOutput, Output, interruptible, put
 
 LONGEST = 12
 """Runs made elsewhere of which each has a line; all are in the CSV."""
 
 
-@app.command()
-def solve(
-    spec: SpecFile = None,
-    trace: TraceFile = None,
-    interface: Interface = None,
-    columns: Columns = None,
-    settings: Settings = None,
-    as_json: Json = False,
-    as_csv: Csv = False,
-    plot: Plot = None,
-) -> int:
+@command
+def solve(system: System, output: FullOutput) -> int:
     """Solve a system with the analytic model, or a sweep: --set 'load_factor=[0.5, 1.0, 1.5]'.
 
     Of several swept fields all combinations are solved. Every answer states its error.
     """
     from cases.cli.answers import Solved, Swept
-    from cases.cli.inputs import read_specs
     from cases.study.packet_processor import along_axes
     from qmodels import solve as solve_spec
     from qmodels.systems.spec.fields import array_fields
 
-    output = Output(as_json, as_csv, plot)
-    read = read_specs(spec, trace, settings or (), interface, columns)[0]
-    design = along_axes(next(iter(read.values())))
+    design = along_axes(system.sweep())
     swept = array_fields(design)
-    if plot is not None and len(swept) > 2:
+    if output.plot is not None and len(swept) > 2:
         raise ValueError(f"--plot needs one design, or one or two swept fields, got {', '.join(swept)}")
+    if output.full and not swept:
+        raise ValueError("--full is of the text of a sweep: the answer for one system is shown whole")
     result = solve_spec(design)
-    output.show(Swept(swept, result) if swept else Solved(result), result.plot)
+    output.show(Swept(swept, result, output.full) if swept else Solved(result), result.plot)
     return 0
 
 
-@app.command()
-def simulate(
-    spec: SpecFile = None,
-    trace: TraceFile = None,
-    interface: Interface = None,
-    columns: Columns = None,
-    settings: Settings = None,
-    seed: Seed = 0,
-    packets: Packets = None,
-    replications: Replications = REPLICATIONS,
-    options: Options = None,
-    workers: Workers = None,
-    as_json: Json = False,
-    as_csv: Csv = False,
-    plot: Plot = None,
-) -> int:
+@command
+def simulate(system: System, simulation: Simulation, output: Output) -> int:
     """Simulate one system: estimates with 95 % confidence intervals."""
     from cases.cli.answers import Simulated
-    from cases.cli.inputs import one_spec
 
-    output = Output(as_json, as_csv, plot)
-    design = one_spec(spec, settings or (), trace, interface, columns)
-    result = _simulated(design, packets, options, workers, seed=seed, replications=replications)
+    result = simulation.of(system.one())
     output.show(Simulated(result), result.plot)
     return 0
 
 
-@app.command()
+@command
 def compare(
-    spec: SpecFile = None,
-    trace: TraceFile = None,
-    interface: Interface = None,
-    columns: Columns = None,
-    settings: Settings = None,
+    context: typer.Context,
+    *,
+    system: System,
     reference: Annotated[
         Path | None,
         typer.Option(
             "--reference",
             metavar="RUNS.csv",
-            help="Runs made elsewhere, a row each: columns are fields and metrics, METRIC_low and "
-            "METRIC_high the ends of an interval. Nothing is simulated.",
+            help="Runs made elsewhere, a row each: columns are fields and metrics, with a unit such as "
+            "packet_latency_us or 'packet_latency [us]'; METRIC_low and METRIC_high are the ends of an "
+            "interval. Nothing is simulated.",
         ),
     ] = None,
-    seed: Seed = 0,
-    packets: Packets = None,
-    replications: Replications = REPLICATIONS,
-    options: Options = None,
-    workers: Workers = None,
-    as_json: Json = False,
-    as_csv: Csv = False,
-    plot: Plot = None,
+    simulation: Simulation,
+    output: Output,
 ) -> int:
     """Lay the analytic answer for one system beside the simulated one, or beside runs made elsewhere."""
-    from cases.cli.inputs import one_spec
-
-    output = Output(as_json, as_csv, plot)
-    design = one_spec(spec, settings or (), trace, interface, columns)
-    if reference is not None:
-        given = {"--seed": seed, "--packets": packets, "--option": options, "--workers": workers}
-        given["--replications"] = replications != REPLICATIONS
-        if named := [name for name, value in given.items() if value]:
-            raise ValueError(f"{', '.join(named)} must be left out with --reference: nothing is simulated")
-        show_runs(design, reference, settings or (), output)
+    design = system.one()
+    if reference is None:
+        show_comparison(design, simulation.of(design), output, {})
         return 0
-    result = _simulated(design, packets, options, workers, seed=seed, replications=replications)
-    show_comparison(design, result, output, {})
+    if named := given_options(context, Simulation):
+        raise ValueError(f"{', '.join(named)} must be left out with --reference: nothing is simulated")
+    show_runs(design, reference, system.reading.settings or (), output)
     return 0
 
 
-def _simulated(
-    design: Any, packets: int | None, options: list[str] | None, workers: int | None, **given: Any
-) -> Any:
-    """Return the simulation of one system, on several threads."""
-    import os
-    from concurrent.futures import ThreadPoolExecutor
-
-    from cases.cli.inputs import named_values
-    from qmodels import checks
-    from validate import simulate as simulate_spec
-    from validate.simulators import own_options
-
-    words = [f"packets={packets}"] if packets is not None else []
-    own = named_values([*words, *(options or ())], option="--option")
-    try:
-        own_options(design, own)
-    except TypeError as error:
-        raise ValueError(str(error)) from None
-    if workers is not None:
-        checks.count("workers", workers)
-    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        return simulate_spec(design, executor=pool, **given, **own)
-
-
-@app.command()
+@command
 def size(
     words: Annotated[
         list[str],
@@ -177,14 +96,46 @@ def size(
     as_json: Json = False,
 ) -> int:
     """Find the smallest or largest value of a field with which conditions are met, and why not another."""
-    from cases.cli.inputs import one_spec
     from cases.cli.sizing import sized
 
     if len(words) > 2:
         raise ValueError(f"size takes [SPEC.toml] FIELD, got {' '.join(words)!r}")
-    design = one_spec(Path(words[0]) if len(words) == 2 else None, settings or ())
+    spec = Path(words[0]) if len(words) == 2 else None
+    design = System(spec, reading=Reading(settings=settings)).one()
     found = sized(design, words[-1], until or (), within=within, which="largest" if largest else "smallest")
     Output(as_json).show(found)
+    return 0
+
+
+@command
+def serve(
+    system: System,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: any that is free.")] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open it in the browser.")] = True,
+) -> int:
+    """Open a page on this machine where every field of a system is changed by hand, its answer beside it.
+
+    It runs until Ctrl-C, also while no page is open, and keeps the design as it was left.
+    """
+    import os
+    import sys
+    import webbrowser
+
+    from cases.what_if.server import Server
+    from cases.what_if.session import Session
+
+    session = Session(system.one())
+    try:
+        with interruptible(), Server(session, port) as server:
+            put(f"{server.url}\nOnly for this machine; Ctrl-C ends it.\n")
+            if browser:
+                webbrowser.open(server.url)
+            server.serve_forever()
+    except KeyboardInterrupt:
+        pass
+    if session.simulating:  # what compiles or simulates cannot be interrupted
+        sys.stdout.flush()
+        os._exit(0)
     return 0
 
 
@@ -209,13 +160,13 @@ def show_comparison(design: Any, simulated: Any, output: Output, head: Mapping[s
 
 def show_runs(design: Any, path: Path, changed: Iterable[str], output: Output) -> None:
     """Print a system solved at the settings of runs made elsewhere, beside them."""
-    from cases.cli.console import Forms
     from cases.tables import csv_text, heading, text_table
     from qmodels.systems.spec.fields import replace_fields
     from validate import compare as compare_runs
     from validate import read_table
 
     runs = read_table(path)
+    runs = replace(runs, runs=tuple(replace(run, settings=_in_fields(design, run)) for run in runs))
     for name in (word.partition("=")[0].strip() for word in changed):
         if any(f".{name}".endswith(f".{one}") for one in runs.runs[0].settings):
             raise ValueError(f"{name} is set by --set and is a column of {path.name}: leave one out")
@@ -240,3 +191,16 @@ def show_runs(design: Any, path: Path, changed: Iterable[str], output: Output) -
 
     columns = found.to_dict()
     output.show(Forms(text, lambda: columns, lambda: csv_text(columns)), found.plot)
+
+
+def _in_fields(design: Any, run: Any) -> dict[str, Any]:
+    """Return the settings of a run made elsewhere by field, those with a unit in their fields' units."""
+    from qmodels.systems.spec.conditions import in_field_unit
+    from qmodels.systems.spec.fields import find_field
+
+    found = {}
+    for name, value in run.settings.items():
+        field, bracket, unit = name.partition(" [")
+        said = f"{value} {unit.removesuffix(']')}" if bracket else value
+        found[field] = in_field_unit(design, find_field(design, field), said)
+    return found

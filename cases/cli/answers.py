@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cases.study.details import LEGEND, cell, sweep_doubts
-from cases.study.packet_processor import BIAS, ERROR, error_columns
+from cases.study.packet_processor import error_columns
+from cases.study.screen import words
 from cases.study.stream import trace_limits, trace_note, trace_summary
-from cases.tables import columns_of, csv_text, text_table, unit
+from cases.tables import columns_of, csv_text, many, text_table, unit
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.saving import said
 
@@ -23,16 +24,11 @@ Columns = list[tuple[str, Mapping[str, Any]]]
 """Headings, and values by name."""
 
 MOST_ROWS = 12
-MAIN = (
-    "packet_latency",
-    "packet_latency_p99",
-    "saturation_data_rate",
-    "energy_per_packet",
-    "cost",
-    "write_conflict_probability",
-    "max_utilization",
-)
+MAIN = ("packet_latency", "packet_latency_p99", "saturation_data_rate", "cost", "energy_per_packet")
 """Metrics in the text table of a sweep of packet processors; of other kinds these are the first ones."""
+
+WIDTH = 100
+"""Columns of a terminal that the table of a sweep takes."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +70,7 @@ class Swept:
 
     fields: Mapping[str, Any]
     result: Any
+    full: bool = False  # whether the text has every metric
 
     def columns(self) -> dict[str, Any]:
         """Return the swept fields, every metric, the verdict, errors and doubts, an entry per system."""
@@ -94,32 +91,46 @@ class Swept:
     def _doubts(self) -> Any:
         """Return the doubts of each system, joined."""
         said = np.full(np.shape(self.result.stable), "", dtype=object)
-        for words, applies in self.result.against.items():
-            said += np.where(applies, f"; {words}", "")
-        return np.array([words.removeprefix("; ") for words in said.flat]).reshape(said.shape)
+        for doubt, applies in self.result.against.items():
+            said += np.where(applies, f"; {doubt}", "")
+        return np.array([doubt.removeprefix("; ") for doubt in said.flat]).reshape(said.shape)
 
     def text(self) -> str:
-        """Return some metrics for a terminal, one row per system, and the doubts below."""
+        """Return the first metrics for a terminal, one row per system, and the doubts below."""
         columns, metrics = self.columns(), self.result.metrics
-        main = [name for name in MAIN if name in metrics] or list(metrics)[: len(MAIN)]
-        names = [
-            name
-            for name in columns
-            if name in main
-            or not (name in metrics or name.startswith((ERROR, BIAS)) or name in ("validated", "doubts"))
+        names = [name for name in MAIN if name in metrics]
+        names += [name for name in metrics if name not in names]
+        where = list(columns)[: len(self.fields)]
+        tables, cells = [""], {name: self._cells(columns, name) for name in names}
+        states = [
+            "overloaded" if not stable else "" if validated else "doubtful"
+            for stable, validated in zip(columns["stable"], columns["validated"], strict=True)
         ]
-        rows = [
-            [
-                *(cell(columns, name, row) if name in metrics else columns[name][row] for name in names),
-                "yes" if columns["validated"][row] else "no",
-            ]
-            for row in range(len(columns["stable"]))
-        ]
-        headings = [f"{name.replace('_', ' ')} {unit(name).removesuffix('1')}".rstrip() for name in names]
-        table = text_table([*headings, "validated"], rows)
+        last = [("bottleneck", columns["bottleneck"].tolist()), *([("", states)] if any(states) else [])]
+        left = list(names)
+        while left and (self.full or not tables[0]):
+            shown = [(name.replace("_", " "), columns[name].tolist()) for name in where]
+            table = ""
+            while left:
+                shown.append(cells[left[0]])
+                heads, values = zip(*shown, *(last if not tables[0] else ()), strict=True)
+                wider = text_table(heads, zip(*values, strict=True))
+                if table and max(map(len, wider.splitlines())) > WIDTH:
+                    break
+                table, _ = wider, left.pop(0)
+            tables = [*filter(None, tables), table]
+        more = [f"{many(len(left), 'more metric')}: --full, --csv"] if left else []
         doubts = sweep_doubts(self.result)
         said = [] if doubts is None else [doubts.text()]
-        return "\n\n".join([f"Analytic answer; {LEGEND}\n{table}", *said, *_trace(self.result)])
+        legend = f"Analytic answer; {LEGEND if self.full else LEGEND.replace(' (signed mean)', '')}"
+        return "\n\n".join(["\n".join([legend, tables[0], *more]), *tables[1:], *said, *_trace(self.result)])
+
+    def _cells(self, columns: Mapping[str, Any], metric: str) -> tuple[str, list[Any]]:
+        """Return the heading and the cells of a metric."""
+        rows = range(len(columns["stable"]))
+        name = metric.replace("_", " ") if self.full else words(metric)
+        heading = f"{name} {unit(metric).removesuffix('1')}".rstrip()
+        return heading, [cell(columns, metric, row, signed=self.full) for row in rows]
 
     def data(self) -> dict[str, Any]:
         """Return the columns for a program."""

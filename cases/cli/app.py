@@ -5,10 +5,19 @@ Heavy modules are imported inside the commands, so that ``qmodels --help`` answe
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
+
+from cases.study import PACKETS
+
+Command = TypeVar("Command", bound=Callable[..., int])
 
 app = typer.Typer(
     name="qmodels",
@@ -105,13 +114,17 @@ Csv = Annotated[bool, typer.Option("--csv", help="Print CSV with units.")]
 Plot = Annotated[
     Path | None, typer.Option("--plot", metavar="FILE", help="Write a picture: .png, .svg or .pdf.")
 ]
+Full = Annotated[
+    bool, typer.Option("--full", help="Show all that was found: every metric of a sweep, all of a study.")
+]
 Seed = Annotated[int, typer.Option("--seed", help="All randomness follows from it.")]
 Packets = Annotated[
     int | None,
     typer.Option(
         "--packets",
-        help="Length of each replication of any kind, in its packets, jobs, accesses or requests; "
-        "the simulator's own if left out.",
+        help="Length of each replication of any kind, in its packets, jobs, accesses or requests; the "
+        f"simulator's own if left out, of `explore` {PACKETS:,} packets of a packet processor. A trace is "
+        "simulated whole.",
     ),
 ]
 Options = Annotated[
@@ -120,16 +133,137 @@ Options = Annotated[
         "--option", metavar="NAME=VALUE", help="Option of the simulator, e.g. packets=5000; repeatable."
     ),
 ]
-Targets = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--subject-to",
-        metavar="CONDITION",
-        help='Limit of a metric or field, such as "packet_latency_p99 < 2us"; repeatable.',
-    ),
-]
 Replications = Annotated[int, typer.Option("--replications", help="Independent replications.")]
 Workers = Annotated[int | None, typer.Option("--workers", help="Threads; one per core if left out.")]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Options on the fields of a system and on its traces."""
+
+    interface: Interface = None
+    columns: Columns = None
+    settings: Settings = None
+
+    def specs(self, spec: Path | None, traces: Any) -> tuple[dict[str, Any], list[str]]:
+        """Return the specs that a command means, see `read_specs`."""
+        from cases.cli.inputs import read_specs
+
+        return read_specs(spec, traces, self.settings or (), self.interface, self.columns)
+
+
+@dataclass(frozen=True)
+class System:
+    """Options on the one system that a command answers for."""
+
+    spec: SpecFile = None
+    trace: TraceFile = None
+    reading: Reading = Reading()
+
+    def sweep(self) -> Any:
+        """Return its spec, in which fields may be swept."""
+        return next(iter(self.reading.specs(self.spec, self.trace)[0].values()))
+
+    def one(self) -> Any:
+        """Return its spec without swept fields."""
+        from qmodels.systems.spec.fields import array_fields
+
+        found = self.sweep()
+        for path, value in array_fields(found).items():
+            raise ValueError(f"{path} must be one number here, got {value.tolist()}; `solve` takes a sweep")
+        return found
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Options on simulations."""
+
+    seed: Seed = 0
+    packets: Packets = None
+    workers: Workers = None
+
+    @property
+    def threads(self) -> int:
+        """Number of threads."""
+        from qmodels import checks
+
+        if self.workers is not None:
+            checks.count("workers", self.workers)
+        return self.workers or os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Options on the simulation of one system."""
+
+    runs: Runs = Runs()
+    replications: Replications = 8
+    options: Options = None
+
+    def of(self, design: Any) -> Any:
+        """Return the simulation of a system."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        from cases.cli.inputs import named_values
+        from validate import simulate
+        from validate.simulators import own_options
+
+        runs = self.runs
+        words = [f"packets={runs.packets}"] if runs.packets is not None else []
+        own = named_values([*words, *(self.options or ())], option="--option")
+        try:
+            own_options(design, own)
+        except TypeError as error:
+            raise ValueError(str(error)) from None
+        with ThreadPoolExecutor(runs.threads) as pool:
+            return simulate(design, executor=pool, seed=runs.seed, replications=self.replications, **own)
+
+
+def command(function: Command) -> Command:
+    """Make a function a command; a parameter that is one of the dataclasses above stands for its options."""
+    hints = get_type_hints(function, include_extras=True)
+    groups = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    given = signature(function).parameters.values()
+    options = [option for one in given for option in _options(one.name, hints[one.name], one.default)]
+
+    @wraps(function)
+    def unfolded(**values: Any) -> int:
+        made = {name: _made(group, values) for name, group in groups.items()}
+        return function(**made, **{name: values[name] for name in hints if name in values})
+
+    unfolded.__signature__ = Signature(options)  # type: ignore[attr-defined]
+    unfolded.__annotations__ = {one.name: one.annotation for one in options}
+    app.command()(unfolded)
+    return function
+
+
+def _options(name: str, hint: Any, default: Any) -> Iterator[Parameter]:
+    """Yield the option of a name, or those of the dataclass that it is."""
+    if is_dataclass(hint):
+        for one in signature(hint).parameters.values():  # type: ignore[arg-type]
+            hints = get_type_hints(hint, include_extras=True)
+            yield from _options(one.name, hints[one.name], one.default)
+    else:
+        yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+
+
+def _made(group: Any, values: Mapping[str, Any]) -> Any:
+    """Return a dataclass of options with its values."""
+    hints = get_type_hints(group)
+    return group(
+        **{name: _made(hint, values) if is_dataclass(hint) else values[name] for name, hint in hints.items()}
+    )
+
+
+def given_options(context: typer.Context, group: Any, *more: str) -> list[str]:
+    """Return which options of a dataclass, and of more names, were given, also at their default."""
+    names = {*more, *(one.name for one in _options("", group, None))}
+    sources = {one: context.get_parameter_source(one.name or "") for one in context.command.params}
+    return [
+        one.opts[0]
+        for one, source in sources.items()
+        if one.name in names and source is not None and source.name == "COMMANDLINE"
+    ]
 
 
 def require_directory(out: Path) -> None:

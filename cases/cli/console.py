@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
+
+from cases.cli.app import Csv, Full, Json, Plot
 
 
 @contextmanager
@@ -52,9 +54,9 @@ class Output:
         For two formats at once, or a picture of an unknown one: before anything is computed.
     """
 
-    as_json: bool = False
-    as_csv: bool = False
-    plot: Path | None = None
+    as_json: Json = False
+    as_csv: Csv = False
+    plot: Plot = None
 
     def __post_init__(self) -> None:
         if self.as_json and self.as_csv:
@@ -80,12 +82,31 @@ class Output:
             put(answer.text() + "\n")
 
 
+@dataclass(frozen=True)
+class FullOutput(Output):
+    """The same, of a text that shows all only where that is asked for."""
+
+    full: Full = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.full and (self.as_json or self.as_csv):
+            raise ValueError(
+                "--full is of the text: leave it out with --json and --csv, which have all of it"
+            )
+
+
 class Forms(NamedTuple):
     """The forms of an answer: only that one is made that is printed."""
 
     text: Callable[[], str]
     data: Callable[[], Any]
     csv: Callable[[], str] = str
+
+
+def listed(paths: Sequence[Path]) -> str:
+    """Return the files that were written, to stand below an answer."""
+    return "\n\nFiles\n" + "\n".join(f"  {path}" for path in paths) if paths else ""
 
 
 def put(text: str) -> None:

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from cases.cli.app import (
-    Columns,
-    Csv,
-    Interface,
-    Json,
-    Packets,
-    Plot,
-    Seed,
-    Settings,
-    TraceFiles,
-    Workers,
-    app,
-)
+from cases.cli.app import Reading, Runs, System, TraceFiles, command
 from cases.cli.console import Forms, Output
 
 MOST = 8
@@ -36,8 +25,9 @@ MAIN = (
 """Metrics of a packet processor that are shown."""
 
 
-@app.command()
+@command
 def diff(
+    *,
     files: Annotated[
         list[Path] | None,
         typer.Argument(metavar="[A.toml] [B.toml]", help="The systems, or one for both."),
@@ -49,44 +39,31 @@ def diff(
         list[str] | None, typer.Option("--b", metavar="'FIELD=VALUE ...'", help="Fields of B; repeatable.")
     ] = None,
     trace: TraceFiles = None,
-    interface: Interface = None,
-    columns: Columns = None,
-    settings: Settings = None,
+    reading: Reading,
     metrics: Annotated[
         list[str] | None, typer.Option("--metric", metavar="METRIC", help="What to compare; repeatable.")
     ] = None,
     pairs: Annotated[int, typer.Option("--pairs", help="Pairs of runs.")] = 8,
-    seed: Seed = 0,
-    packets: Packets = None,
-    workers: Workers = None,
-    as_json: Json = False,
-    as_csv: Csv = False,
-    plot: Plot = None,
+    runs: Runs,
+    output: Output,
 ) -> int:
     """Simulate A beside B with the same random numbers: each difference with its interval, and a verdict.
 
     qmodels diff a.toml b.toml, or --a 'channels=4 link_width=8' --b 'channels=2 link_width=16', or two
     --trace of which the second is of B.
     """
-    import os
     from concurrent.futures import ThreadPoolExecutor
 
     from cases.study.stream import rescaled
     from cases.tables import columns_of, csv_text
-    from qmodels import checks
     from validate.comparison.paired import compare_pair
 
-    output = Output(as_json, as_csv, plot)
-    names, (a, b) = _both(
-        files or [], [first or [], second or []], trace or [], settings or [], interface, columns
-    )
-    if workers is not None:
-        checks.count("workers", workers)
-    options: dict[str, Any] = {} if packets is None else {"packets": packets}
+    names, (a, b) = _both(files or [], [first or [], second or []], trace or [], reading)
+    options: dict[str, Any] = {} if runs.packets is None else {"packets": runs.packets}
     if a == b:
         raise ValueError("A and B must differ: two files, --a or --b, or two traces; got one system twice")
-    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        found = compare_pair(a, b, metrics=metrics, pairs=pairs, seed=seed, executor=pool, **options)
+    with ThreadPoolExecutor(runs.threads) as pool:
+        found = compare_pair(a, b, metrics=metrics, pairs=pairs, seed=runs.seed, executor=pool, **options)
     shown = metrics or [name for name in MAIN if name in found.rows] or list(found.rows)[:MOST]
     brief = _only(found, shown)
     heads = [
@@ -104,18 +81,17 @@ def diff(
 
 
 def _both(
-    files: list[Path], sides: list[list[str]], traces: list[Path], settings: list[str], *reading: Any
+    files: list[Path], sides: list[list[str]], traces: list[Path], reading: Reading
 ) -> tuple[list[str], list[Any]]:
     """Return the names of A and B, and their specs."""
-    from cases.cli.inputs import one_spec
-
     if len(files) > 2 or len(traces) > 2:
         raise ValueError(f"diff must be given two files and two traces at most, got {len(files + traces)}")
     names, specs = [], []
     for k, words in enumerate(sides):
         own = [one for text in words for one in _settings(text)]
         file, trace = (some[k] if len(some) > k else some[0] if some else None for some in (files, traces))
-        specs.append(one_spec(file, [*settings, *own], trace, *reading))
+        mine = replace(reading, settings=[*(reading.settings or ()), *own])
+        specs.append(System(file, trace, mine).one())
         names.append(", ".join(map(str, filter(None, [file, trace, " ".join(own)]))) or "as it is")
     return names, specs
 
@@ -134,8 +110,6 @@ def _settings(text: str) -> list[str]:
 
 
 def _only(found: Any, metrics: list[str]) -> Any:
-    from dataclasses import replace
-
     rows = [found[name] for name in metrics]
     return replace(found, rows={one.metric: one for one in rows})
 

@@ -12,7 +12,7 @@ from cases.study.packet_processor import DATA, WORKLOADS, default_choices
 from cases.systems import found
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.conditions import in_field_unit
-from qmodels.systems.spec.fields import array_fields, find_field
+from qmodels.systems.spec.fields import find_field
 from qmodels.systems.spec.text.toml import read_value, spec_from_toml
 from qmodels.systems.traffic.arrivals import Recorded
 from qmodels.systems.traffic.readers.files import takes_option
@@ -76,16 +76,6 @@ def read_specs(
         return specs, []
     paths = {find_field(main, name) for name in named_values(given)}
     return specs, [name for name in default_choices(main) if find_field(main, name) in paths]
-
-
-def one_spec(
-    spec: Path | None, settings: Iterable[str], trace: Path | None = None, *reading: str | None
-) -> Any:
-    """Return the main spec of a command that answers for a single system."""
-    found = next(iter(read_specs(spec, trace, settings, *reading)[0].values()))
-    for path, value in array_fields(found).items():
-        raise ValueError(f"{path} must be one number here, got {value.tolist()}; `solve` takes a sweep")
-    return found
 
 
 def _spec(source: Path | str, settings: list[str], recorded: Mapping[str, Any] | None = None) -> Any:

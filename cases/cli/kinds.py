@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cases.cli.app import Json, app, kind_names
+from cases.cli.app import Json, command, kind_names
 from cases.cli.console import Forms, Output, put
 from cases.published import CASES
 
@@ -26,7 +26,7 @@ WIDTH = 100
 """Columns of what is described."""
 
 
-@app.command()
+@command
 def describe(
     kind: Annotated[
         str | None,
@@ -179,7 +179,7 @@ def _overview(kind: str, rows: Sequence[FieldRow]) -> Iterator[str]:
     yield f"Details of a part, a kind of part or a field: qmodels describe {kind} NAME; of all: --json"
 
 
-@app.command()
+@command
 def init(
     kind: Annotated[
         str,
@@ -206,7 +206,7 @@ def init(
     return 0
 
 
-@app.command()
+@command
 def schema(kind: KindName) -> int:
     """Print the JSON schema of a kind's files, with which editors complete and check them."""
     from qmodels.systems.spec.text.schema import json_schema

@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 
 import typer
 
-from cases.cli import answering, concluding, diffing, kinds, serving, studies, tracing
+from cases.cli import answering, diffing, kinds, papers, studies, tracing
 from cases.cli.app import app
 from cases.cli.console import fail
 
-COMMANDS = (studies, answering, diffing, serving, tracing, kinds, concluding)
+COMMANDS = (studies, answering, diffing, tracing, kinds, papers)
 """Modules whose commands the application has."""
 
 

@@ -1,8 +1,7 @@
-"""The commands on studies: explore, show, reproduce."""
+"""The commands on studies: explore, show."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,26 +9,17 @@ import typer
 
 from cases.cli.answering import show_comparison
 from cases.cli.app import (
-    Columns,
-    Csv,
-    Interface,
-    Json,
-    Plot,
+    Reading,
     Replications,
-    Seed,
-    Settings,
+    Runs,
     SpecFile,
-    Targets,
-    TraceFile,
     TraceFiles,
     Workers,
-    app,
-    case_names,
+    command,
+    given_options,
     require_directory,
 )  # fmt: skip
-from cases.cli.console import Forms, Output, fail, interruptible, progress_bars
-from cases.published import CASES
-from cases.study import PACKETS
+from cases.cli.console import Forms, FullOutput, Output, interruptible, listed, progress_bars
 
 LONGEST = 60.0
 """Time for simulations unless it is given, if the choice is not simulated before. [s]"""
@@ -58,13 +48,13 @@ def budget_of(text: str | None) -> float:
         raise
 
 
-@app.command()
+@command
 def explore(
+    context: typer.Context,
+    *,
     spec: SpecFile = None,
     trace: TraceFiles = None,
-    interface: Interface = None,
-    columns: Columns = None,
-    settings: Settings = None,
+    reading: Reading,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory of the study.")] = Path(
         "study"
     ),
@@ -78,7 +68,14 @@ def explore(
     maximize: Annotated[
         list[str] | None, typer.Option("--maximize", metavar="METRIC", help="An objective; repeatable.")
     ] = None,
-    targets: Targets = None,
+    targets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--subject-to",
+            metavar="CONDITION",
+            help='Limit of a metric or field, such as "packet_latency_p99 < 2us"; repeatable.',
+        ),
+    ] = None,
     budget: Annotated[
         str | None,
         typer.Option(
@@ -88,24 +85,9 @@ def explore(
             "design, or one as good, is simulated, at most 60s.",
         ),
     ] = None,
-    seed: Seed = 0,
-    packets: Annotated[
-        int | None,
-        typer.Option(
-            "--packets",
-            help="Length of each replication of any kind, in its packets, jobs, accesses or requests. If "
-            f"left out: {PACKETS:,} packets of a packet processor, of others as the simulator has it. A "
-            "trace is simulated whole.",
-        ),
-    ] = None,
+    runs: Runs,
     replications: Replications = 4,
-    workers: Workers = None,
-    as_json: Json = False,
-    as_csv: Csv = False,
-    plot: Plot = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="All that was found, below the first screen's answer.")
-    ] = False,
+    output: FullOutput,
 ) -> int:
     """Answer which design is best, and why: all designs solved, those simulated that decide; resumes a study.
 
@@ -114,45 +96,38 @@ def explore(
     A varied field that is set (--set channels=4 or --set 'channels=[2,4]') is explored over these values;
     with --vary these fields alone vary, of a system of any kind.
     """
-    from cases.cli.inputs import read_specs, varied
+    from cases.cli.inputs import varied
     from cases.study.files import fronts_text, save_study, summary, whole_text
     from cases.study.plots import front_figure
     from cases.study.screen import study_text
-    from cases.study.simulating import Runs
+    from cases.study.simulating import Runs as StudyRuns
     from cases.study.study import explore_case
     from optimize.search.clock import span
 
-    output = Output(as_json, as_csv, plot)
-    if full and (as_json or as_csv):
-        raise ValueError("--full is of the text: leave it out with --json and --csv, which have all of it")
     _require_study_directory(out)
-    specs, given = read_specs(spec, trace, settings or (), interface, columns)
+    specs, given = reading.specs(spec, trace)
     seconds = budget_of(budget)
-    asked = {
-        "--seed": seed != 0,
-        "--packets": packets,
-        "--replications": replications != 4,
-        "--workers": workers,
-    }
-    for name in (name for name, given_here in asked.items() if given_here and not seconds):
-        raise ValueError(f"{name} is of the simulations, and --budget 0 allows none: leave one out")
+    if not seconds and (named := given_options(context, Runs, "replications")):
+        raise ValueError(f"{', '.join(named)} must be left out with --budget 0, which allows no simulation")
     with progress_bars() as bars, interruptible():
         study = explore_case(
             specs,
             given=given,
-            choices=varied(next(iter(specs.values())), vary or (), settings or ()),
+            choices=varied(next(iter(specs.values())), vary or (), reading.settings or ()),
             goals={"minimize": minimize or (), "maximize": maximize or (), "subject_to": targets},
             budget_seconds=seconds,
             enough=ENOUGH if budget is None else None,
-            runs=Runs(packets=packets, replications=replications, seed=seed, workers=workers),
+            runs=StudyRuns(
+                packets=runs.packets, replications=replications, seed=runs.seed, workers=runs.workers
+            ),
             out=out,
             progress=bars,
             then=f", then simulations for at most {span(seconds)}" if seconds else "",
         )
-        paths = [*save_study(study, out), *([] if plot is None else [plot])]
+        paths = [*save_study(study, out), *([] if output.plot is None else [output.plot])]
     text = (
-        (lambda: whole_text(study, str(out)).rstrip() + _listed(paths))
-        if full
+        (lambda: whole_text(study, str(out)).rstrip() + listed(paths))
+        if output.full
         else (lambda: study_text(study, str(out)))
     )
     forms = Forms(text, lambda: summary(study), lambda: fronts_text(study))
@@ -160,17 +135,16 @@ def explore(
     return 130 if study.interrupted else 0
 
 
-@app.command()
+@command
 def show(
+    *,
     study: Annotated[Path, typer.Argument(metavar="STUDY", help="Directory of a study.")],
     design: Annotated[int, typer.Option("--design", metavar="N", help="Number of the design.")],
     workload: Annotated[
         str | None, typer.Option("--workload", help="Workload of the study; the main one if left out.")
     ] = None,
     workers: Workers = None,
-    as_json: Json = False,
-    as_csv: Csv = False,
-    plot: Plot = None,
+    output: Output,
 ) -> int:
     """Replay one design of a study: where its time goes, solved beside simulated, resources by load."""
     from dataclasses import replace
@@ -178,7 +152,6 @@ def show(
     from cases.study.files import load_study
     from cases.study.goals import choice_word
 
-    output = Output(as_json, as_csv, plot)
     parts = {part.name: part for part in load_study(study)}
     chosen = next(iter(parts)) if workload is None else workload
     if chosen not in parts:
@@ -189,80 +162,6 @@ def show(
     simulated = replace(part.runs, workers=workers).simulate(part.space.spec(design))
     show_comparison(part.space.spec(design), simulated, output, head)
     return 0
-
-
-@app.command()
-def reproduce(
-    case: Annotated[
-        str,
-        typer.Argument(
-            metavar="CASE[/SYSTEM]",
-            autocompletion=case_names,
-            help=f"Published case: {', '.join(CASES)}; systems of it (qmodels describe CASE); or a paper of "
-            "your own, a TOML file.",
-        ),
-    ],
-    spec: Annotated[
-        Path | None, typer.Argument(metavar="[SPEC.toml]", help="The one system CASE/SYSTEM, edited.")
-    ] = None,
-    settings: Settings = None,
-    trace: TraceFile = None,
-    simulate_anew: Annotated[
-        bool,
-        typer.Option("--simulate", help="Compute all anew, also what takes longer than a minute."),
-    ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Write text, CSV and plots there; a killed run resumes."),
-    ] = None,
-    as_json: Json = False,
-    as_csv: Csv = False,
-) -> int:
-    """Print a published case's tables: published | model | simulated; what takes minutes was kept.
-
-    With --set, or a file, its systems are solved as published and with what was changed, and simulated so
-    with --simulate: qmodels reproduce llc3d/slices --set slices=14
-    """
-    from cases.published.paper import paper_of
-    from cases.study.study import SIMULATED
-    from cases.tables import csv_text
-    from validate import CampaignInterrupted
-
-    output = Output(as_json, as_csv)
-    if settings or spec is not None or ("/" in case and not case.endswith(".toml")):
-        from cases.cli.inputs import named_values
-        from cases.published.changing import changed
-
-        if trace is not None or out is not None:
-            raise ValueError("--trace and --out are of a whole case: no --set, no SYSTEM and no SPEC.toml")
-        values = named_values(settings or ())
-        output.show(changed(case, values, other=spec, simulated=simulate_anew))
-        return 0
-    chosen = paper_of(case)
-    if out is not None:
-        require_directory(out)
-    try:
-        if trace is None and not simulate_anew:
-            result = chosen.today()
-        else:
-            with interruptible():
-                result = chosen.reproduce(trace, store=None if out is None else out / SIMULATED)
-    except CampaignInterrupted as interrupt:
-        fail(f"interrupted: {interrupt}", 130)
-    paths = [] if out is None else result.save(out)
-    output.show(
-        Forms(
-            text=lambda: result.table() + _listed(paths),
-            data=result.to_dict,
-            csv=lambda: csv_text(result.columns()),
-        )
-    )
-    return 0
-
-
-def _listed(paths: Sequence[Path]) -> str:
-    """Return the files that were written, to stand below an answer."""
-    return "\n\nFiles\n" + "\n".join(f"  {path}" for path in paths) if paths else ""
 
 
 def _require_study_directory(out: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cases.cli.app import Columns, Interface, Json, Plot, Settings, app
+from cases.cli.app import Json, Plot, Reading, command
 from cases.cli.console import Forms, Output
 
 if TYPE_CHECKING:
@@ -18,8 +18,9 @@ Described = Mapping[str, tuple["TraceDescription", list[str]]]
 """Traces by name, with what of them will not fit."""
 
 
-@app.command()
+@command
 def trace(
+    *,
     files: Annotated[
         list[Path],
         typer.Argument(
@@ -27,9 +28,7 @@ def trace(
             help="Captures (pcap, pcapng, ERF) or text traces, gzip or not; and the system they are for.",
         ),
     ],
-    interface: Interface = None,
-    columns: Columns = None,
-    settings: Settings = None,
+    reading: Reading,
     as_json: Json = False,
     plot: Plot = None,
 ) -> int:
@@ -43,38 +42,34 @@ def trace(
         raise ValueError(f"trace must be given each file once, got {', '.join(map(str, traces))}")
     if plot is not None and len(traces) > 1:
         raise ValueError(f"--plot needs one trace, got {len(traces)}")
-    reading = interface, columns
-    if specs or settings:
-        said = _in_a_system(specs[0] if specs else None, traces, settings or [], *reading)
+    if specs or reading.settings:
+        said = _in_a_system(specs[0] if specs else None, traces, reading)
     else:
-        said = _alone(traces, *reading)
+        said = _alone(traces, reading)
     first, _ = next(iter(said.values()))
     output.show(Forms(text=lambda: _text(said), data=lambda: _data(said)), first.plot)
     return 0
 
 
-def _alone(traces: list[Path], interface: str | None, columns: str | None) -> Described:
+def _alone(traces: list[Path], reading: Reading) -> Described:
     """Describe traces as they are."""
     from cases.cli.inputs import reading_of
     from qmodels.systems.traffic.trace import read_trace
 
     said = {}
     for file in traces:
-        found = read_trace(file, **reading_of(file, interface, columns, traces)).description
+        found = read_trace(file, **reading_of(file, reading.interface, reading.columns, traces)).description
         said[str(file)] = found, found.warnings()
     return said
 
 
-def _in_a_system(
-    spec: Path | None, traces: list[Path], settings: list[str], *reading: str | None
-) -> Described:
+def _in_a_system(spec: Path | None, traces: list[Path], reading: Reading) -> Described:
     """Describe traces and what of them does not fit a system, whose capacity is the model's answer."""
-    from cases.cli.inputs import read_specs
     from cases.study.stream import trace_limits, trace_warnings
     from qmodels import solve
 
     said = {}
-    for one in read_specs(spec, traces, settings, *reading)[0].values():
+    for one in reading.specs(spec, traces)[0].values():
         limits = trace_limits(one, solve(one)["saturation_data_rate"])
         found: Any = one.workload.arrivals.trace.description
         said[found.source] = found, trace_warnings(one.workload, **limits)

@@ -212,7 +212,7 @@ def _counts(answer: Any) -> dict[str, int]:
 
 
 def with_error(metric: str, value: Any, error: Any, bias: Any = None) -> Any:
-    """Return a value with its stated error as a cell; alone if it has none.
+    """Return a value with its stated error as a cell; alone if it has none, or is exact.
 
     >>> with_error("packet_latency", 313.3032, 3.93), with_error("row_hit_ratio", 0.51, 1.8)
     ('313.3 ± 3.9 %', '0.51 ± 0.018')
@@ -221,7 +221,7 @@ def with_error(metric: str, value: Any, error: Any, bias: Any = None) -> Any:
     >>> with_error("packet_latency", 313.3032, 3.93, -2.5)
     '313.3 ± 3.9 % (-2.5)'
     """
-    if error is None or not np.isfinite(value) or not np.isfinite(error):
+    if not error or not np.isfinite(value) or not np.isfinite(error):
         return value
     size, mean = f"{error:.1f} %", "" if bias is None else f" ({bias:+.1f})"
     if not is_relative(metric):
@@ -229,9 +229,10 @@ def with_error(metric: str, value: Any, error: Any, bias: Any = None) -> Any:
     return f"{number(float(value))} ± {size}{mean}"
 
 
-def cell(table: Mapping[str, Any], metric: str, row: int) -> Any:
+def cell(table: Mapping[str, Any], metric: str, row: int, *, signed: bool = True) -> Any:
     """Return the cell of a metric of a table of designs, with its stated error if it has one."""
     error, bias = (
         None if prefix + metric not in table else table[prefix + metric][row] for prefix in (ERROR, BIAS)
     )
+    bias = bias if signed else None
     return with_error(metric, table[metric][row], error, bias)

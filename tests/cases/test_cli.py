@@ -10,14 +10,17 @@ import shlex
 import numpy as np
 import pytest
 import typer
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from cases.cli.answers import Swept
 from cases.cli.main import app
 from cases.published import CASES
-from cases.study.packet_processor import default_processor
+from cases.study.packet_processor import along_axes, default_processor
 from qmodels import solve
 from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.spec.fields import replace_fields
+from qmodels.systems.spec.fields import array_fields, replace_fields
 from qmodels.systems.spec.metrics import METRICS, is_relative
 
 NAMES = PacketProcessor.metric_names.both
@@ -102,11 +105,25 @@ def test_a_sweep_states_the_error_of_every_point(run):
     lines = run(*words)[1].splitlines()[2:5]
     for k, line in enumerate(lines[:2]):
         assert f" ± {result.error['packet_latency'].mean[k]:.1f} %" in line
-    assert (
-        "inf " in lines[2]
-        and "±" not in lines[2]
-        and [line.split()[-1] for line in lines] == ["yes", "yes", "no"]
+    assert "inf " in lines[2]
+    assert [line.split()[-1] for line in lines] == ["buses", "buses", "overloaded"]
+
+
+@given(
+    loads=st.lists(st.sampled_from([0.1, 0.5, 1.0, 1.5, 9.0]), min_size=2, max_size=4, unique=True),
+    channels=st.lists(st.sampled_from([1, 2, 4, 8]), min_size=2, max_size=3, unique=True),
+    full=st.booleans(),
+)
+@settings(max_examples=10, deadline=None)
+def test_the_text_of_a_sweep_is_a_screen_wide_and_with_full_has_every_metric(loads, channels, full):
+    swept = {"load_factor": np.array(loads), "dram.channels": np.array(channels)}
+    result = solve(along_axes(replace_fields(default_processor(), swept)))
+    tables = (
+        Swept(array_fields(result.spec), result, full).text().split("\n\nTrace ")[0].split("\n\nDoubts ")[0]
     )
+    assert max(map(len, tables.splitlines())) <= 100
+    assert all(name.replace("_", " ") in tables for name in NAMES) if full else "--full, --csv" in tables
+    assert full or "latency p99" in tables
 
 
 def test_what_speaks_against_a_sweep_is_said_with_its_systems(run):
@@ -249,6 +266,48 @@ def test_runs_made_elsewhere_are_laid_beside_the_model(run, toml, tmp_path):
     assert code == 2 and "dram.channels is set by --set and is a column of runs.csv" in err
     (tmp_path / "runs.csv").write_text(head.replace("link_width", "width") + "\n" + "\n".join(rows))
     assert run(*words)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("column", "factor"),
+    [
+        ("packet_latency", 1.0),
+        ("packet_latency [ns]", 1.0),
+        ("packet_latency_us", 1e-3),
+        ("packet_latency [us]", 1e-3),
+        ("packet_latency_ms", 1e-6),
+    ],
+)
+def test_the_units_of_runs_made_elsewhere_are_converted(run, toml, tmp_path, column, factor):
+    head = f"dram.channels,noc.link_width [bytes],workload.offered_gbps [Mb/s],{column}"
+    (tmp_path / "runs.csv").write_text(f"{head}\n2,16,20e3,{400 * factor}\n4,16,30e3,{300 * factor}\n")
+    code, out, err = run("compare", toml, "--reference", "runs.csv", "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["reference"] == pytest.approx([400, 300])
+    one = run("solve", toml, "--set", "channels=4", "--set", "offered_gbps=30", "--json")[1]
+    model = json.loads(one)["analytic"]["metrics"]["packet_latency"]
+    assert found["model"][1] == pytest.approx(model)
+
+
+@pytest.mark.parametrize(
+    ("columns", "word"),
+    [
+        ("packet_latency [furlongs]", "got ns in the model and furlongs in the reference"),
+        ("packet_latency [mm2]", "got ns in the model and mm2 in the reference"),
+        ("packet_latency,packet_latency_us", "columns must name packet_latency once"),
+        (
+            "packet_latency_us,packet_latency_low [ns],packet_latency_high_us",
+            "'packet_latency_low [ns]' must be in the unit of 'packet_latency_us'",
+        ),
+        ("link_width [us],packet_latency", "noc.link_width is in bytes and takes bytes, got 'us'"),
+    ],
+)
+def test_a_unit_of_runs_made_elsewhere_that_does_not_fit_is_named(run, toml, tmp_path, columns, word):
+    values = ",".join("16" for _ in columns.split(","))
+    (tmp_path / "runs.csv").write_text(f"channels,{columns}\n2,{values}\n4,{values}\n")
+    code, out, err = run("compare", toml, "--reference", "runs.csv")
+    assert (code, out, err.count("\n")) == (2, "", 1) and word in err
 
 
 def test_compare(run, toml):
@@ -416,11 +475,17 @@ SILENT = {
     "simulate --packets 1000 --option packets=2000": "--option must name a field once, got 'packets' twice",
     "compare --option saturation=1 --option saturation=2": "--option must name a field once",
     "compare --reference runs.csv --seed 3": "--seed must be left out with --reference",
+    "compare --reference runs.csv --seed 0": "--seed must be left out with --reference",
+    "compare --reference runs.csv --replications 8": "--replications must be left out with --reference",
+    "compare --workers 1 --packets 2000 --reference runs.csv": "--packets, --workers must be left out",
     "compare --option seed=1": "simulate has no option 'seed' for a PacketProcessor",
-    "explore --budget 0 --seed 1": "--seed is of the simulations, and --budget 0 allows none",
-    "explore --budget 0s --packets 5000": "--packets is of the simulations, and --budget 0 allows none",
-    "explore --budget 0 --replications 8": "--replications is of the simulations",
-    "explore --budget 0 --workers 2": "--workers is of the simulations",
+    "explore --budget 0 --seed 1": "--seed must be left out with --budget 0, which allows no simulation",
+    "explore --budget 0 --seed 0": "--seed must be left out with --budget 0",
+    "explore --budget 0s --packets 5000": "--packets must be left out with --budget 0",
+    "explore --budget 0 --replications 4": "--replications must be left out with --budget 0",
+    "explore --budget 0 --workers 2": "--workers must be left out with --budget 0",
+    "solve --full": "--full is of the text of a sweep: the answer for one system is shown whole",
+    "solve --full --csv --set load_factor=[1,2]": "--full is of the text: leave it out",
     "explore --full --json": "--full is of the text: leave it out with --json and --csv",
     "explore --set channels=2 --vary channels=2,4": "channels must be set or varied, got both",
     "explore --set link_width=[8,16] --vary channels=2,4": "noc.link_width must be one number beside --vary",

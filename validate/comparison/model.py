@@ -12,6 +12,7 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.systems.spec.answer import Answer
+from qmodels.systems.spec.conditions import unit_factor
 from qmodels.systems.spec.fields import (
     find_field,
     is_spec,
@@ -69,7 +70,7 @@ def compare(
         What was simulated or measured before; otherwise the specs are simulated. With a `RunSet`
         and one spec, the settings that differ between runs replace the fields of their name; arrays in
         the spec are the points at which the runs were made, found by these settings or else in order.
-        Cycles become ns where the model's answer has a spec with a clock.
+        Its units become the model's: us become ns, and so do cycles where the spec has a clock.
     metrics : iterable of str, optional
         Which metrics; otherwise all that both have.
     load : str or sequence of float, optional
@@ -228,9 +229,13 @@ def _compare(answer: Any, result: Any, metrics: list[str] | None, units: Mapping
         if clock is not None and known == "ns" and _singular(unit) == "cycle":
             estimate, unit = estimate.scaled(1 / clock), known
         if unit and known and _singular(unit) != _singular(known):
-            raise ValueError(
-                f"{name} must have one unit, got {known} in the model and {unit} in the reference: convert it"
-            )
+            factor = unit_factor(unit, known)
+            if factor is None:
+                raise ValueError(
+                    f"{name} must have one unit, got {known} in the model and {unit} in the reference: "
+                    "convert it"
+                )
+            estimate, unit = estimate.scaled(factor), known
         rows[name] = row(name, unit or known, values[name], estimate)
     return Comparison(rows=rows, model=answer, reference=result)
 

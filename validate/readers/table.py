@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from qmodels import checks
+from qmodels.systems.spec.conditions import FAMILIES
 from qmodels.systems.spec.metrics import METRICS, metric
 from validate.estimates.statistics import Estimate
 from validate.readers._files import Paths, find_files, number, wrong
@@ -19,6 +20,11 @@ EXPECTED = "a table with a row per run, CSV with a header line or Parquet"
 _YES, _NO = ("true", "yes", "1"), ("false", "no", "0")
 
 Row = dict[str, Any]
+
+SUFFIXES = {"cycles": "cycles"} | {
+    unit.replace("/", "p").lower(): unit for k in (0, 2, 4, 5) for unit in FAMILIES[k]
+}
+"""Units by how the names of columns end: ``packet_latency_us``, ``data_rate_gbps``."""
 
 
 def read_table(
@@ -40,8 +46,8 @@ def read_table(
     metrics : mapping of str to str, optional
         ``{name of the metric: column}``. An empty cell or NaN is what was not measured. Otherwise the
         columns that are called as metrics of ours are, in the unit that their name ends with,
-        ``packet_latency [ns]``, or in that of the metric; ``packet_latency_low`` and ``_high`` are the
-        ends of its interval.
+        ``packet_latency [us]`` or ``packet_latency_us``, or in that of the metric;
+        ``packet_latency_low`` and ``_high`` are the ends of its interval.
     settings : mapping or iterable of str, optional
         ``{name of the setting: column}`` or the columns; otherwise all columns not used elsewhere.
     units : mapping of str to str, optional
@@ -123,18 +129,43 @@ def _by_name(
 ) -> tuple[dict[str, str], dict[str, str], dict[str, tuple[str, str]]]:
     """Return the columns that are called as metrics, their units and intervals.
 
-    >>> _by_name(["width", "packet_latency [us]", "packet_latency_low", "packet_latency_high"], {}, {})[1:]
-    ({'packet_latency': 'us'}, {'packet_latency': ('packet_latency_low', 'packet_latency_high')})
+    >>> _by_name(["width", "packet_latency_us", "packet_latency_low [us]", "packet_latency_high"], {}, {})[1:]
+    ({'packet_latency': 'us'}, {'packet_latency': ('packet_latency_low [us]', 'packet_latency_high')})
     """
-    stems = {name.partition(" [")[0]: name for name in columns}
-    metrics = {stem: name for stem, name in stems.items() if stem.partition("[")[0] in METRICS}
-    written = {stem: name.rpartition(" [")[2].rstrip("]") for stem, name in metrics.items() if " [" in name}
-    ends = {stem: (stems.get(f"{stem}_low", ""), stems.get(f"{stem}_high", "")) for stem in metrics}
-    return (
-        metrics,
-        {stem: metric(stem).unit for stem in metrics} | written | dict(units),
-        {stem: pair for stem, pair in ends.items() if all(pair)} | dict(intervals),
-    )
+    found: dict[str, tuple[str, str]] = {}
+    for column in columns:
+        stem, unit = _stem(column)
+        if stem in found:
+            raise ValueError(f"columns must name {stem} once, got {found[stem][0]!r} and {column!r}")
+        found[stem] = column, unit
+    metrics = {stem: one[0] for stem, one in found.items() if stem.partition("[")[0] in METRICS}
+    ends = dict(intervals)
+    for stem, column in metrics.items():
+        pair = [found.get(stem + end, ("", "")) for end in ("_low", "_high")]
+        for end, unit in pair:
+            if unit and unit != (found[stem][1] or metric(stem).unit):
+                raise ValueError(f"{end!r} must be in the unit of {column!r}")
+        if all(end for end, _ in pair):
+            ends.setdefault(stem, (pair[0][0], pair[1][0]))
+    return metrics, {stem: found[stem][1] or metric(stem).unit for stem in metrics} | dict(units), ends
+
+
+def _stem(column: str) -> tuple[str, str]:
+    """Return a column without its unit, and that.
+
+    >>> _stem("packet_latency [us]"), _stem("packet_latency_us_low"), _stem("link_width"), _stem("hold_ns")
+    (('packet_latency', 'us'), ('packet_latency_low', 'us'), ('link_width', ''), ('hold_ns', ''))
+    """
+    if column.endswith("]") and " [" in column:
+        stem, _, unit = column[:-1].rpartition(" [")
+        return stem, unit
+    words = column.split("_")
+    end = "_" + words.pop() if words[-1] in ("low", "high") else ""
+    stem, unit = "_".join(words[:-1]), SUFFIXES.get(words[-1].lower(), "")
+    if stem.endswith(("_low", "_high")):
+        stem, _, end = stem.rpartition("_")
+        end = f"_{end}"
+    return (stem + end, unit) if unit and stem in METRICS else (column, "")
 
 
 def _wanted(settings: Mapping[str, str] | Iterable[str]) -> dict[str, str]:

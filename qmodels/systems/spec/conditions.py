@@ -170,6 +170,16 @@ def _like(unit: str) -> dict[str, int]:
     return next((family for family in FAMILIES if unit in family), {})
 
 
+def unit_factor(given: str, own: str) -> float | None:
+    """Return how much of one unit another is; None where they measure different things.
+
+    >>> unit_factor("us", "ns"), unit_factor("GB/s", "Gb/s"), unit_factor("%", "1"), unit_factor("us", "mm2")
+    (1000.0, 8.0, 0.01, None)
+    """
+    units = {"%": 1, "1": 100} if own == "1" else _like(own) or {own: 1}
+    return units[given] / units[own] if given in units else None
+
+
 def in_field_unit(spec: Any, path: str, value: Any) -> Any:
     """Return a value for a field of a spec: a quantity, ``100Gb/s``, as a number in the field's unit.
 
