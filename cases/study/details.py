@@ -192,8 +192,23 @@ def front_doubts(decision: Decision) -> tuple[str, ...]:
     counts: Counter[str] = Counter()
     for spec in specs:
         counts.update(_counts(solve(spec)))
-    asked = {words: count for words, count in counts.items() if _concerns(words, decision)}
+    asked = {_ranked(words): count for words, count in counts.items() if _concerns(words, decision)}
     return tuple(doubt_lines(asked, len(rows), "designs of the front"))
+
+
+def _ranked(doubt: str) -> str:
+    """Return a doubt; of a wrong direction what it means for a choice.
+
+    >>> _ranked("latency along dram.channels: the model orders 3 of 9 neighbours as simulations do")
+    'the model ranks channels opposite to the simulation in latency (3 of 9 neighbours alike): simulate both'
+    """
+    found = re.fullmatch(r"(\w+) along (\S+): the model orders (\d+) of (\d+) neighbours .*", doubt)
+    if found is None:
+        return doubt
+    metric, field = found[1].replace("_", " "), found[2].rpartition(".")[2].replace("_", " ")
+    how = "opposite to" if 2 * int(found[3]) < int(found[4]) else "often unlike"
+    alike = f"({found[3]} of {found[4]} neighbours alike)"
+    return f"the model ranks {field} {how} the simulation in {metric} {alike}: simulate both"
 
 
 def _concerns(words: str, decision: Decision) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from cases.study.details import front_doubts
 from cases.study.goals import choice_word, question_of
+from cases.study.packet_processor import SUBJECT_TO
 from cases.study.several import Several, several
 from cases.study.stream import trace_limits, trace_warnings
 from cases.study.study import Part, Study
@@ -27,11 +28,14 @@ from qmodels.systems.traffic.arrivals import Recorded
 WIDTH, LINES = 80, 25
 """Columns and lines of a terminal that the screen takes at most."""
 
+FEW, FEW_LINES = 12, 15
+"""Designs of a question rather than an exploration, and the lines of its answer: without the front."""
+
 VALUES, CHANGES, COLUMNS = 5, 4, 3
 """Most metrics of the best design, neighbours of it, and columns of these."""
 
-TOGETHER, BESIDE = 3, 2
-"""Most workloads side by side, and those of which there is room for intervals."""
+TOGETHER, BESIDE, NAME = 3, 2, 17
+"""Most workloads side by side, those of which there is room for intervals, and letters of their names."""
 
 MEAN = "packet_latency"
 
@@ -40,24 +44,12 @@ TECHNOLOGY = "area and energy of the DRAM interface do not follow the technology
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Screen:
-    """The answer of one exploration.
-
-    Parameters
-    ----------
-    decision : Decision
-        What was decided, of a system of any kind.
-    name : str
-        The workload, or the system.
-    growth : Growth, optional
-        The traffic that simulations of the choice bear out.
-    study : str
-        Directory of the study, for the command that shows a design.
-    """
+    """The answer of one exploration of a system of any kind."""
 
     decision: Decision
-    name: str
-    growth: Growth | None = None
-    study: str = "study"
+    name: str  # the workload, or the system
+    growth: Growth | None = None  # the traffic that simulations of the choice bear out
+    study: str = "study"  # directory of the study, for the command that shows a design
 
     def data(self) -> dict[str, Any]:
         """Return every number of the screen, in the units of the metrics."""
@@ -98,26 +90,23 @@ class Screen:
     def text(self) -> str:
         """Return the screen for a terminal."""
         found = self.data()
-        done = f"{many(found['designs'], 'design')}{said_distinct(found['distinct'])}, "
-        done += f"{found['simulated']} simulated, {found['seconds']:.0f} s"
-        head = self.name[: WIDTH - len(done) - 2]
-        above = [head + done.rjust(WIDTH - len(head)), "", *_preliminary_lines(found["preliminary"])]
+        above = _head([self.name], [found], found["preliminary"])
         best = found["best"]
         shown = (best or found["nearest"])["design"]
         below = _warned(found["warnings"]) + _next(self.study, shown)
-        room = LINES - len(above) - len(below)
+        room = (FEW_LINES if _few(found) else LINES) - len(above) - len(below)
         if best is None:
             said = [line for head, what in self.nothing(found) for line in _said(f"{head:7}", what)][:room]
         else:
             said = self._answer(found, room)
-        lines = [*above, *said, *below]
-        return "\n".join(line.rstrip() for line in lines)
+        return "\n".join([*above, *said, *below])
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics of the best design: objectives and limits, and the mean latency of packets."""
-        model = self.decision.model
-        names = dict.fromkeys((*model.objectives, *self.decision.subject_to))
+        """The metrics of the best design: objectives, limits that were asked for, the latency of packets."""
+        model, limits = self.decision.model, self.decision.subject_to
+        asked = (name for name, ends in limits.items() if SUBJECT_TO.get(name) != ends)
+        names = dict.fromkeys((*model.objectives, *asked))
         names |= dict.fromkeys(name for name in (MEAN,) if name in self.decision.table)
         return list(names)[:VALUES]
 
@@ -233,12 +222,15 @@ class Screen:
         """Return the lines of the best design, and of as many neighbours as there is room for."""
         best = found["best"]
         fields = "   ".join(f"{words(name)} {_said_value(value)}" for name, value in best["fields"].items())
-        lines = _said("Best   ", f"{fields}   design {best['design']}")
+        few, load = _few(found), self.load_words(found)
+        lines = _said("Best   ", f"{fields}   design {best['design']}" + (f"   {load}" if few else ""))
         first, *rows = self.value_rows(found)
         lines += _table([first, *(["  " + what, *cells] for what, *cells in rows)])
-        lines += _said("  ", self.load_words(found)) if self.load_words(found) else []
-        last = ["", *_said("Sure?  ", self.sure(found)), *_said("Front  ", self.front(found))]
-        return [*lines, *_changes(found["changes"], room - len(lines) - len(last)), *last]
+        lines += _said("  ", load) if load and not few else []
+        last = _said("Sure?  ", self.sure(found))
+        last = last if few else ["", *last, *_said("Front  ", self.front(found))]
+        changes = _changes(found["changes"], room - len(lines) - len(last) - (not few))
+        return [*lines, *([""] if changes and not few else []), *changes, *last]
 
     def value_rows(self, found: dict[str, Any]) -> list[list[str]]:
         """Return the metrics of the best design, with a row of headings."""
@@ -276,8 +268,7 @@ class Screen:
         goals = self.decision.model.objectives
         spans = [f"{words(name)} {self._span_text(name, *found['front'][name])}" for name in goals]
         more = f" ({found['open']} more could be on it)" if found["open"] else ""
-        front = f"{many(found['front']['designs'], 'design')}{said_distinct(found['front']['distinct'])}"
-        return f"{front}{more}: {', '.join(spans)}"
+        return f"{_counted(found['front'])}{more}: {', '.join(spans)}"
 
     def _measured(self, metric: str, design: int, beside: int) -> str:
         """Return a metric of a design, with its interval where there is room."""
@@ -313,31 +304,46 @@ def change_rows(changes: list[dict[str, Any]]) -> list[list[str]]:
 
 def _changes(changes: list[dict[str, Any]], room: int) -> list[str]:
     """Return the table of what neighbouring choices change, in so many lines at most."""
-    if not changes or room < 3:
+    if not changes or room < 2:
         return []
-    first, *rest = change_rows(changes[: room - 2])
+    first, *rest = change_rows(changes[: room - 1])
     rows = [first, *(["  " + what, *cells] for what, *cells in rest)]
     while sum(max(map(len, column)) + 2 for column in zip(*rows, strict=True)) > WIDTH + 2:
         rows = [[*row[:-2], row[-1]] for row in rows]
-    return ["", *_table(rows)]
+    return _table(rows)
 
 
-def _preliminary_lines(reasons: list[tuple[str, str]]) -> list[str]:
-    """Return the weightiest reason why an answer may not stand."""
+def _few(found: dict[str, Any]) -> bool:
+    return bool(found["designs"] <= FEW)
+
+
+def _counted(found: dict[str, Any]) -> str:
+    """Return a number of designs, and how many of them are distinct where some are not."""
+    tied = found["distinct"] is not None and found["distinct"] < found["designs"]
+    return many(found["designs"], "design") + (said_distinct(found["distinct"]) if tied else "")
+
+
+def _head(names: list[str], known: list[dict[str, Any]], reasons: list[tuple[str, str]]) -> list[str]:
+    """Return what was explored, and the weightiest reason why the answer may not stand."""
+    done = f"{_counted(known[0])}, {sum(one['simulated'] for one in known)} simulated, "
+    done += f"{sum(one['seconds'] for one in known):.0f} s"
+    head = ", ".join(names)[: WIDTH - len(done) - 2]
     said = [f"Preliminary: {why}. Settled by {settles}." for why, settles in reasons[:1]]
-    return [line for one in said for line in _said("", one)]
+    blank = [] if _few(known[0]) else [""]
+    return [head + done.rjust(WIDTH - len(head)), *blank, *(line for one in said for line in _said("", one))]
 
 
 def _warned(warnings: list[str]) -> list[str]:
     """Return the first of some warnings, and how many more there are."""
-    lines = [line for one in warnings[:1] for line in _said("", f"warning: {one}")]
     more = len(warnings) - 1
-    return lines + ([f"{many(more, 'more warning')} with --full"] if more > 0 else [])
+    rest = f" ({many(more, 'more warning')} with --full)" if more > 0 else ""
+    return [line for one in warnings[:1] for line in _said("", f"warning: {one}{rest}")]
 
 
 def _next(study: str, design: int | None) -> list[str]:
     show = "" if design is None else f"qmodels show {study} --design {design}"
-    return _said("Next   ", "   ".join(filter(None, [show, f"{study}/report.html", "--full"])))
+    page = f"{study}/report.html" if len(show) + len(study) < WIDTH // 2 else "report.html there"
+    return _said("Next   ", "   ".join(filter(None, [show, page, "--full"])))
 
 
 def words(name: str) -> str:
@@ -376,13 +382,13 @@ def _table(rows: list[list[str]]) -> list[str]:
     widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
     widths[0] = max(widths[0], min(24, widths[0] + WIDTH + 2 - sum(widths)))
     lines = ("".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return [line[:WIDTH].rstrip() for line in lines]
+    return [line.rstrip() for line in lines]
 
 
 def _said(first: str, text: str) -> list[str]:
-    """Return a sentence in at most two lines."""
-    rest, kept = " " * len(first), re.sub(r"(?<=\d) (?=\S)", "\u00a0", text)  # a number keeps its unit
-    lines = wrap(kept, WIDTH, initial_indent=first, subsequent_indent=rest, max_lines=2, placeholder=" ...")
+    """Return a sentence in lines, whole; a number keeps its unit."""
+    rest, kept = " " * len(first), re.sub(r"(?<=\d) (?=\S)", "\u00a0", text)
+    lines = wrap(kept, WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
     return [line.replace("\u00a0", " ") for line in lines]
 
 
@@ -402,37 +408,32 @@ def study_text(study: Study, where: str) -> str:
 
 def _side_by_side(found: Several, screens: list[Screen], where: str) -> str:
     """Return the one design for all workloads under each of them."""
-    design, known = found.choice.chosen, [one.data() for one in screens]
-    done = f"{many(known[0]['designs'], 'design')}{said_distinct(known[0]['distinct'])}, "
-    done += f"{sum(one['simulated'] for one in known)} simulated, "
-    done += f"{sum(one['seconds'] for one in known):.0f} s"
-    head = ", ".join(one.name for one in screens)[: WIDTH - len(done) - 2]
+    known = [one.data() for one in screens]
     reasons = [
         (f"{why} ({one.name})", settles)
         for one, data in zip(screens, known, strict=True)
         for why, settles in data["preliminary"]
     ]
-    lines = [head + done.rjust(WIDTH - len(head)), "", *_preliminary_lines(reasons)]
     best, rows = together(found, screens)
-    lines += _said("Best   ", best)
-    lines += [*_table([rows[0], *(["  " + what, *cells] for what, *cells in rows[1:])]), ""]
-    shown = list(zip(screens, known, strict=True))[:TOGETHER]
-    for one, data in shown[:BESIDE]:
-        lines += _said("Front  ", f"{one.name}: {one.front(data)}") if data["best"] else []
+    lines = [*_head([one.name for one in screens], known, reasons), *_said("Best   ", best)]
+    lines += _table([rows[0], *(["  " + what, *cells] for what, *cells in rows[1:])])
+    if not _few(known[0]):
+        lines.append("")
+        for one, data in list(zip(screens, known, strict=True))[:BESIDE]:
+            lines += _said("Front  ", f"{one.name}: {one.front(data)}") if data["best"] else []
     warnings = [
         f"{one.name}: {warning}"
         for one, data in zip(screens, known, strict=True)
         for warning in data["warnings"]
     ]
-    lines += _warned(warnings) + _next(where, design)
-    return "\n".join(line.rstrip() for line in lines)
+    return "\n".join([*lines, *_warned(warnings), *_next(where, found.choice.chosen)])
 
 
 def together(found: Several, screens: list[Screen]) -> tuple[str, list[list[str]]]:
     """Return the one design for all workloads, and what it is under each, with a row of headings."""
     design, shown = found.choice.chosen, screens[:TOGETHER]
     level = f"± half of {100 * LEVEL:.0f} %" if len(shown) <= BESIDE else ""
-    rows = [[level, *(one.name for one in shown)]]
+    rows = [[level, *(one.name[:NAME] for one in shown)]]
     best = f"none: no design is feasible under all {len(screens)} workloads"
     if design is not None:
         at = {name: found.value(screens[0].name, design, name) for name in found.fields()}

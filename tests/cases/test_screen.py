@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases.study.screen import LINES, WIDTH, _percent, screen_of, study_text
+from cases.study.screen import FEW, FEW_LINES, LINES, WIDTH, _percent, _said, _warned, screen_of, study_text
 from cases.study.several import several
 
 KINDS = {
@@ -70,6 +70,20 @@ def test_several_workloads_share_one_screen_with_the_design_for_all(small_study)
         assert screen_of(part).quantity("packet_latency_p99", latency) in "\n".join(lines)
 
 
+@given(st.lists(st.text("abcdefgh- 123,.", max_size=300).filter(str.strip), min_size=1, max_size=3))
+def test_a_warning_is_a_whole_sentence_and_the_others_are_counted(warnings):
+    lines = _warned(warnings)
+    rest = {1: "", 2: " (1 more warning with --full)", 3: " (2 more warnings with --full)"}[len(warnings)]
+    said = "".join(f"warning: {warnings[0]}{rest}".split())
+    assert "".join("".join(lines).split()) == said and max(map(len, lines)) <= WIDTH
+
+
+@given(st.text("abc 12,.", max_size=500).filter(str.strip))
+def test_nothing_of_a_sentence_is_left_out(text):
+    lines = _said("Front  ", text)
+    assert "".join("".join(lines).split()) == "".join(f"Front{text}".split())
+
+
 @given(st.floats(-1.0, 1e6))
 def test_a_share_has_at_most_four_digits_and_no_exponent(share):
     text = _percent(share)
@@ -89,7 +103,8 @@ def test_the_screen_of_every_kind_is_bounded_and_says_what_its_json_says(run, tm
     lines = bounded(out.rstrip("\n"))
     found = json.loads(run(*words, "--json")[1])
     screen = found["workloads"][0]["screen"]
-    assert screen["simulated"] == 0 and lines[2].startswith("Preliminary: no design was simulated")
+    assert screen["designs"] <= FEW and len(lines) <= FEW_LINES, out
+    assert screen["simulated"] == 0 and lines[1].startswith("Preliminary: no design was simulated")
     assert f"design {screen['best']['design']}" in out
     for change in screen["changes"]:
         assert change["source"] == "model"
