@@ -14,6 +14,9 @@ from cases.cli.console import Forms, Output
 MOST = 8
 """Metrics that are shown; the others are in the JSON."""
 
+CAUSES, ALIKE = 3, 0.05
+"""Most features in which two traces are said to differ, and the log ratio from which they do."""
+
 MAIN = (
     "cost",
     "packet_latency",
@@ -50,7 +53,7 @@ def diff(
     """Simulate A beside B with the same random numbers: each difference with its interval, and a verdict.
 
     qmodels diff a.toml b.toml, or --a 'channels=4 link_width=8' --b 'channels=2 link_width=16', or two
-    --trace of which the second is of B.
+    --trace of which the second is of B: then it also says in what these differ most.
     """
     from concurrent.futures import ThreadPoolExecutor
 
@@ -64,14 +67,15 @@ def diff(
         raise ValueError("A and B must differ: two files, --a or --b, or two traces; got one system twice")
     with ThreadPoolExecutor(runs.threads) as pool:
         found = compare_pair(a, b, metrics=metrics, pairs=pairs, seed=runs.seed, executor=pool, **options)
-    shown = metrics or [name for name in MAIN if name in found.rows] or list(found.rows)[:MOST]
-    brief = _only(found, shown)
+    names_of = [name for name in MAIN if name in found.rows] or list(found.rows)[:MOST]
+    other = [name for name in names_of if found[name].first != found[name].second]
+    brief = _only(found, metrics or other or names_of)
     heads = [
         f"{letter}  {name}{rescaled(spec)}" for letter, name, spec in zip("AB", names, (a, b), strict=True)
     ]
     output.show(
         Forms(
-            text=lambda: "\n".join([*heads, str(brief)]),
+            text=lambda: "\n".join([*heads, str(brief), *_traffic(a, b)]),
             data=lambda: {"a": names[0], "b": names[1], **found.to_dict()},
             csv=lambda: csv_text(columns_of(_csv_rows(found))),
         ),
@@ -112,6 +116,35 @@ def _settings(text: str) -> list[str]:
 def _only(found: Any, metrics: list[str]) -> Any:
     rows = [found[name] for name in metrics]
     return replace(found, rows={one.metric: one for one in rows})
+
+
+def _traffic(*specs: Any) -> list[str]:
+    """Return in what the traces of two systems differ most, in a sentence; nothing of other traffic."""
+    from math import log
+    from textwrap import wrap
+
+    from cases.tables import number
+    from qmodels.systems.traffic.arrivals import Recorded
+    from qmodels.systems.traffic.description import PART
+
+    arrivals = [getattr(getattr(spec, "workload", None), "arrivals", None) for spec in specs]
+    traces = [one.trace.description for one in arrivals if isinstance(one, Recorded)]
+    if len({one.source for one in traces}) < len(specs):
+        return []
+    features = {
+        "bytes of a packet": [one.mean_bytes for one in traces],
+        f"bytes of the busiest {PART} over the mean": [one.statistics.peak_to_mean for one in traces],
+        "longest-scale dispersion of bytes": [one.statistics.byte_dispersion[-1:].sum() for one in traces],
+        "longest-scale dispersion of packets": [
+            one.statistics.packet_dispersion[-1:].sum() for one in traces
+        ],
+    }
+    sizes = {name: abs(log(b / a)) for name, (a, b) in features.items() if a > 0 and b > 0}
+    most = sorted((name for name in sizes if sizes[name] > ALIKE), key=lambda name: -sizes[name])[:CAUSES]
+    said = "; ".join(
+        f"{name} {number(features[name][0])} in A, {number(features[name][1])} in B" for name in most
+    )
+    return wrap(f"Traces: {said or 'alike in sizes and bursts'}.", 80, subsequent_indent="  ")
 
 
 def _csv_rows(found: Any) -> list[dict[str, Any]]:

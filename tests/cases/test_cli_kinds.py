@@ -274,6 +274,22 @@ def test_two_systems_are_compared_under_common_random_numbers(run, file):
     assert "must be of one kind" in run("diff", path, file("dram"))[2]
 
 
+def test_of_two_traces_it_is_said_which_is_worse_in_what_they_differ_and_how_they_are_rescaled(
+    run, trace, tmp_path
+):
+    bursty = ["time,bytes"] + [f"{(k // 30) * 3e-6 + (k % 30) * 1e-8:.9f},640" for k in range(1200)]
+    (tmp_path / "bursty.csv").write_text("\n".join(bursty) + "\n")
+    words = ("diff", "--trace", trace, "--trace", "bursty.csv", "--pairs", "2", "--packets", "1000")
+    code, out, err = run(*words)
+    assert (code, err) == (0, "") and len(out.splitlines()) <= 15, out
+    first, second = out.splitlines()[:2]
+    assert "capture.csv (recorded at 43.4" in first and "bursty.csv (recorded at 52." in second
+    assert all(line.endswith("replayed at 40 Gb/s)") for line in (first, second))
+    assert "Verdict: A is better in packet latency" in out and "cost" not in out
+    said = " ".join(out.split())
+    assert "Traces: longest-scale dispersion" in said and "bytes of a packet 542.7 in A, 640 in B." in said
+
+
 def test_a_memory_technology_is_a_word_and_keeps_the_channels(run, tmp_path):
     found = {}
     for name in ("DDR5-6400", "HBM3"):
