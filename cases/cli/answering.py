@@ -22,7 +22,7 @@ def solve(system: System, output: FullOutput) -> int:
 
     Of several swept fields all combinations are solved. Every answer states its error.
     """
-    from cases.cli.answers import Solved, Swept
+    from cases.cli.answers import one_answer, swept_answer
     from cases.study.packet_processor import along_axes
     from qmodels import solve as solve_spec
     from qmodels.systems.spec.fields import array_fields
@@ -34,17 +34,18 @@ def solve(system: System, output: FullOutput) -> int:
     if output.full and not swept:
         raise ValueError("--full is of the text of a sweep: the answer for one system is shown whole")
     result = solve_spec(design)
-    output.show(Swept(swept, result, output.full) if swept else Solved(result), result.plot)
+    shown = swept_answer(swept, result, full=output.full) if swept else one_answer(result)
+    output.show(shown, result.plot)
     return 0
 
 
 @command
 def simulate(system: System, simulation: Simulation, output: Output) -> int:
     """Simulate one system: estimates with 95 % confidence intervals."""
-    from cases.cli.answers import Simulated
+    from cases.cli.answers import one_answer
 
     result = simulation.of(system.one())
-    output.show(Simulated(result), result.plot)
+    output.show(one_answer(result), result.plot)
     return 0
 
 
@@ -141,21 +142,11 @@ def serve(
 
 def show_comparison(design: Any, simulated: Any, output: Output, head: Mapping[str, Any]) -> None:
     """Print a system solved beside simulated, below what identifies it."""
-    from cases.cli.answers import Compared, plain
-    from cases.plots import parts_figure
+    from cases.cli.answers import compared_answer
     from validate import compare as compare_spec
 
-    compared = Compared(compare_spec(design, reference=simulated), head)
-
-    def figure() -> Any:
-        model = compared.comparison.model
-        what, unit, of = "busy fractions", "1", "utilization"
-        if model.latency_parts:
-            what, unit, of = f"mean {model.main.replace('_', ' ')}", model.units[model.main], "latency_parts"
-        shares = {name: plain(getattr(one, of)) for name, one in compared.both.items()}
-        return parts_figure(shares, "Where the time goes", what=what, unit=unit)
-
-    output.show(compared, figure)
+    found = compare_spec(design, reference=simulated)
+    output.show(compared_answer(found, head), found.plot)
 
 
 def show_runs(design: Any, path: Path, changed: Iterable[str], output: Output) -> None:

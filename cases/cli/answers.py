@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cases.cli.console import Forms
 from cases.study.details import LEGEND, cell, sweep_doubts
 from cases.study.packet_processor import error_columns
 from cases.study.screen import words
@@ -31,206 +32,158 @@ WIDTH = 100
 """Columns of a terminal that the table of a sweep takes."""
 
 
-@dataclass(frozen=True)
-class Solved:
-    """An analytic answer for one system."""
+def one_answer(result: Any) -> Forms:
+    """Return the answer of a model or a simulation to one system."""
+    verb = _verb(result)
+    return Forms(
+        text=lambda: "\n\n".join([repr(result), *_breakdown({verb: result}), *_trace(result)]),
+        data=lambda: _data(result),
+        csv=lambda: csv_text(_csv_columns(result)),
+    )
 
-    result: Any
 
-    def text(self) -> str:
-        """Return it for a terminal."""
-        return _text("analytic", self.result)
+def _verb(result: Any) -> str:
+    return "simulated" if result.run else "analytic"
 
-    def data(self) -> dict[str, Any]:
-        """Return it for a program."""
-        errors = self.result.error
-        stated = {
-            "measured_error": {name: error.mean for name, error in errors.items()},
-            "bias": {name: error.bias for name, error in errors.items()},
+
+def _data(result: Any) -> dict[str, Any]:
+    """Return an answer for a program: all that is saved but its spec, errors of a model, its trace."""
+    saved = {name: getattr(result, name) for name in result.saved} | {"stable": said(result.stable)}
+    found = {_verb(result): saved, "units": result.units}
+    if not result.run:
+        errors = result.error
+        saved["measured_error"] = {name: error.mean for name, error in errors.items()}
+        saved["bias"] = {name: error.bias for name, error in errors.items()}
+        saved["doubts"] = list(result.notes)
+        found["error_units"] = {name: error.unit for name, error in errors.items()}
+    return found | _trace_data(result)
+
+
+def _csv_columns(result: Any) -> dict[str, Any]:
+    """Return one row per metric."""
+    verb, names, trusted = _verb(result), ["low", "high"], {}
+    if not result.run:
+        names += ["error", "bias", "error_unit"]
+        trusted = {"validated": result.validated, "doubts": "; ".join(result.notes)}
+    return columns_of(
+        {"metric": row["metric"], "unit": row["unit"], verb: row["value"]}
+        | {name: row.get(name, "") for name in names}
+        | trusted
+        for row in result.rows()
+    )
+
+
+def swept_answer(fields: Mapping[str, Any], result: Any, *, full: bool = False) -> Forms:
+    """Return answers over all combinations of swept fields, which are given by their paths.
+
+    The text has the metrics that fit beside each other, with ``full`` all.
+    """
+    ends = [path.rpartition(".")[2] for path in fields]
+    # Two parts may have fields of one name.
+    names = [end if ends.count(end) == 1 else path for path, end in zip(fields, ends, strict=True)]
+    columns = {
+        **dict(zip(names, fields.values(), strict=True)),
+        **result.metrics,
+        "stable": result.stable,
+        "bottleneck": result.bottleneck,
+        **error_columns(result),
+        "doubts": _doubts(result),
+    }
+    shape = np.shape(result.stable)
+    columns = {name: np.ravel(np.broadcast_to(column, shape)) for name, column in columns.items()}
+    units = {name: unit(name) for name in columns} | result.units
+    return Forms(
+        text=lambda: _sweep_text(columns, names, result, full),
+        data=lambda: {"analytic": columns, "units": units, **_trace_data(result)},
+        csv=lambda: csv_text(columns),
+    )
+
+
+def _doubts(result: Any) -> Any:
+    """Return the doubts of each system of a sweep, joined."""
+    found = np.full(np.shape(result.stable), "", dtype=object)
+    for doubt, applies in result.against.items():
+        found += np.where(applies, f"; {doubt}", "")
+    return np.array([doubt.removeprefix("; ") for doubt in found.flat]).reshape(found.shape)
+
+
+def _sweep_text(columns: Mapping[str, Any], fields: list[str], result: Any, full: bool) -> str:
+    """Return a row per system, in tables that are no wider than a terminal, and the doubts below."""
+    left = [name for name in MAIN if name in result.metrics]
+    left += [name for name in result.metrics if name not in left]
+    rows = range(len(columns["stable"]))
+    pairs = zip(columns["stable"], columns["validated"], strict=True)
+    states = ["overloaded" if not stable else "" if valid else "doubtful" for stable, valid in pairs]
+    last = [("bottleneck", columns["bottleneck"].tolist()), *([("", states)] if any(states) else [])]
+    tables: list[str] = []
+    while left and (full or not tables):
+        shown, table = [(name.replace("_", " "), columns[name].tolist()) for name in fields], ""
+        while left:
+            name = left[0].replace("_", " ") if full else words(left[0])
+            heading = f"{name} {unit(left[0]).removesuffix('1')}".rstrip()
+            shown.append((heading, [cell(columns, left[0], row, signed=full) for row in rows]))
+            heads, values = zip(*shown, *(last if not tables else ()), strict=True)
+            wider = text_table(heads, zip(*values, strict=True))
+            if table and max(map(len, wider.splitlines())) > WIDTH:
+                break
+            table, left = wider, left[1:]
+        tables.append(table)
+    doubts = sweep_doubts(result)
+    legend = f"Analytic answer; {LEGEND if full else LEGEND.replace(' (signed mean)', '')}"
+    more = [f"{many(len(left), 'more metric')}: --full, --csv"] if left else []
+    first = "\n".join([legend, tables[0], *more])
+    return "\n\n".join([first, *tables[1:], *([] if doubts is None else [doubts.text()]), *_trace(result)])
+
+
+def compared_answer(comparison: Comparison, head: Mapping[str, Any]) -> Forms:
+    """Return a system solved beside simulated, below what identifies it."""
+    solved, simulated = comparison.model, comparison.reference
+    return Forms(
+        text=lambda: _compared_text(comparison, head),
+        data=lambda: {**head, "comparison": comparison.to_dict(), **_data(solved), **_data(simulated)},
+        csv=lambda: csv_text(_compared_columns(comparison)),
+    )
+
+
+def _compared_text(comparison: Comparison, head: Mapping[str, Any]) -> str:
+    """Return metrics, remarks, shares of the latency and loads side by side."""
+    solved, simulated = comparison.model, comparison.reference
+    remarks = [
+        "\n".join([f"{name}: {result.title}", *(f"  {line}" for line in result.remarks())])
+        for name, result in (("model", solved), ("reference", simulated))
+    ]
+    stated = [[name, str(error)] for name, error in solved.error.items() if error.known]
+    title = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in head.items())
+    parts = [
+        *([title] if title else []),
+        "\n".join(remarks),
+        comparison.table(),
+        *([text_table(["metric", "stated error of the model"], stated, indent="")] if stated else []),
+        *_breakdown({"analytic": solved, "simulated": simulated}),
+        *_trace(solved),
+    ]
+    return "\n\n".join(parts)
+
+
+def _compared_columns(comparison: Comparison) -> dict[str, Any]:
+    """Return model and simulation side by side, one row per metric."""
+    error = comparison.model.error
+    return columns_of(
+        {
+            "metric": name,
+            "unit": row.unit,
+            "analytic": row.model,
+            "simulated": row.reference.best,
+            "low": row.reference.low,
+            "high": row.reference.high,
+            "error": row.error,
+            "relative_error": row.relative_error,
+            "stated_error": getattr(error.get(name), "mean", ""),
+            "stated_unit": getattr(error.get(name), "unit", ""),
+            "inside": row.inside,
         }
-        return {
-            "analytic": {**_saved(self.result), **stated, "doubts": list(self.result.notes)},
-            "units": self.result.units,
-            "error_units": {name: error.unit for name, error in errors.items()},
-            **_trace_data(self.result),
-        }
-
-    def csv(self) -> str:
-        """Return it as one row per metric."""
-        names = ("metric", "unit", "analytic", "low", "high", "error", "bias", "error_unit")
-        rows = ({**row, "analytic": row["value"]} for row in self.result.rows())
-        lines = [{name: row.get(name, "") for name in names} for row in rows]
-        trusted = {"validated": self.result.validated, "doubts": "; ".join(self.result.notes)}
-        return csv_text(columns_of({**line, **trusted} for line in lines))
-
-
-@dataclass(frozen=True)
-class Swept:
-    """Analytic answers over all combinations of swept fields, which are given by their paths."""
-
-    fields: Mapping[str, Any]
-    result: Any
-    full: bool = False  # whether the text has every metric
-
-    def columns(self) -> dict[str, Any]:
-        """Return the swept fields, every metric, the verdict, errors and doubts, an entry per system."""
-        ends = [path.rpartition(".")[2] for path in self.fields]
-        # Two parts may have fields of one name.
-        names = [end if ends.count(end) == 1 else path for path, end in zip(self.fields, ends, strict=True)]
-        columns = {
-            **dict(zip(names, self.fields.values(), strict=True)),
-            **self.result.metrics,
-            "stable": self.result.stable,
-            "bottleneck": self.result.bottleneck,
-            **error_columns(self.result),
-            "doubts": self._doubts(),
-        }
-        shape = np.shape(self.result.stable)
-        return {name: np.ravel(np.broadcast_to(column, shape)) for name, column in columns.items()}
-
-    def _doubts(self) -> Any:
-        """Return the doubts of each system, joined."""
-        said = np.full(np.shape(self.result.stable), "", dtype=object)
-        for doubt, applies in self.result.against.items():
-            said += np.where(applies, f"; {doubt}", "")
-        return np.array([doubt.removeprefix("; ") for doubt in said.flat]).reshape(said.shape)
-
-    def text(self) -> str:
-        """Return the first metrics for a terminal, one row per system, and the doubts below."""
-        columns, metrics = self.columns(), self.result.metrics
-        names = [name for name in MAIN if name in metrics]
-        names += [name for name in metrics if name not in names]
-        where = list(columns)[: len(self.fields)]
-        tables, cells = [""], {name: self._cells(columns, name) for name in names}
-        states = [
-            "overloaded" if not stable else "" if validated else "doubtful"
-            for stable, validated in zip(columns["stable"], columns["validated"], strict=True)
-        ]
-        last = [("bottleneck", columns["bottleneck"].tolist()), *([("", states)] if any(states) else [])]
-        left = list(names)
-        while left and (self.full or not tables[0]):
-            shown = [(name.replace("_", " "), columns[name].tolist()) for name in where]
-            table = ""
-            while left:
-                shown.append(cells[left[0]])
-                heads, values = zip(*shown, *(last if not tables[0] else ()), strict=True)
-                wider = text_table(heads, zip(*values, strict=True))
-                if table and max(map(len, wider.splitlines())) > WIDTH:
-                    break
-                table, _ = wider, left.pop(0)
-            tables = [*filter(None, tables), table]
-        more = [f"{many(len(left), 'more metric')}: --full, --csv"] if left else []
-        doubts = sweep_doubts(self.result)
-        said = [] if doubts is None else [doubts.text()]
-        legend = f"Analytic answer; {LEGEND if self.full else LEGEND.replace(' (signed mean)', '')}"
-        return "\n\n".join(["\n".join([legend, tables[0], *more]), *tables[1:], *said, *_trace(self.result)])
-
-    def _cells(self, columns: Mapping[str, Any], metric: str) -> tuple[str, list[Any]]:
-        """Return the heading and the cells of a metric."""
-        rows = range(len(columns["stable"]))
-        name = metric.replace("_", " ") if self.full else words(metric)
-        heading = f"{name} {unit(metric).removesuffix('1')}".rstrip()
-        return heading, [cell(columns, metric, row, signed=self.full) for row in rows]
-
-    def data(self) -> dict[str, Any]:
-        """Return the columns for a program."""
-        columns = self.columns()
-        units = {name: unit(name) for name in columns} | self.result.units
-        return {"analytic": columns, "units": units, **_trace_data(self.result)}
-
-    def csv(self) -> str:
-        """Return the columns."""
-        return csv_text(self.columns())
-
-
-@dataclass(frozen=True)
-class Simulated:
-    """An estimate for one system."""
-
-    result: Any
-
-    def text(self) -> str:
-        """Return it for a terminal."""
-        return _text("simulated", self.result)
-
-    def data(self) -> dict[str, Any]:
-        """Return it for a program."""
-        return {"simulated": _saved(self.result), "units": self.result.units, **_trace_data(self.result)}
-
-    def csv(self) -> str:
-        """Return it as one row per metric."""
-        names = ("metric", "unit", "simulated", "low", "high")
-        rows = ({**row, "simulated": row["value"]} for row in self.result.rows())
-        return csv_text(columns_of({name: row[name] for name in names} for row in rows))
-
-
-@dataclass(frozen=True)
-class Compared:
-    """A system solved beside simulated, below what identifies it."""
-
-    comparison: Comparison
-    head: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def both(self) -> dict[str, Result]:
-        """The two results."""
-        return {"analytic": self.comparison.model, "simulated": self.comparison.reference}
-
-    def text(self) -> str:
-        """Return metrics, remarks, shares of the latency and loads side by side for a terminal."""
-        solved, simulated = self.both.values()
-        remarks = [
-            "\n".join([f"{name}: {result.title}", *(f"  {line}" for line in result.remarks())])
-            for name, result in (("model", solved), ("reference", simulated))
-        ]
-        stated = [[name, str(error)] for name, error in solved.error.items() if error.known]
-        title = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in self.head.items())
-        parts = [
-            *([title] if title else []),
-            "\n".join(remarks),
-            self.comparison.table(),
-            *([text_table(["metric", "stated error of the model"], stated, indent="")] if stated else []),
-            *_breakdown(self.both),
-            *_trace(solved),
-        ]
-        return "\n\n".join(parts)
-
-    def data(self) -> dict[str, Any]:
-        """Return model and simulation for a program."""
-        solved, simulated = self.both.values()
-        compared = {"comparison": self.comparison.to_dict()}
-        return {**self.head, **compared, **Solved(solved).data(), **Simulated(simulated).data()}
-
-    def csv(self) -> str:
-        """Return model and simulation side by side, one row per metric."""
-        error = self.comparison.model.error
-        rows = [
-            {
-                "metric": name,
-                "unit": row.unit,
-                "analytic": row.model,
-                "simulated": row.reference.best,
-                "low": row.reference.low,
-                "high": row.reference.high,
-                "error": row.error,
-                "relative_error": row.relative_error,
-                "stated_error": getattr(error.get(name), "mean", ""),
-                "stated_unit": getattr(error.get(name), "unit", ""),
-                "inside": row.inside,
-            }
-            for name, row in self.comparison.rows.items()
-        ]
-        return csv_text(columns_of(rows))
-
-
-def _text(name: str, result: Result) -> str:
-    """Return a result for a terminal, with where the time goes."""
-    return "\n\n".join([repr(result), *_breakdown({name: result}), *_trace(result)])
-
-
-def _saved(result: Result) -> dict[str, Any]:
-    """Return all that is saved of a result, but for its spec."""
-    return {name: getattr(result, name) for name in result.saved} | {"stable": said(result.stable)}
+        for name, row in comparison.rows.items()
+    )
 
 
 def _trace(result: Any) -> list[str]:
@@ -261,22 +214,17 @@ def _capacity(result: Any) -> Any:
     return getattr(found, "best", found)
 
 
-def plain(values: Any) -> dict[str, float]:
-    """Return shares or loads of one system as plain numbers."""
-    return {str(name): float(value) for name, value in values.items()} if isinstance(values, Mapping) else {}
-
-
 def _breakdown(results: Mapping[str, Result]) -> list[str]:
     """Return where the time goes, and the resources by load, as far as the results say so."""
     shares: Columns = []
     loads: Columns = []
     for name, result in results.items():
-        parts = plain(result.latency_parts)
+        parts = _numbers(result.latency_parts)
         total = sum(parts.values())
         finite = parts if np.isfinite(total) else {}
         percent = {part: f"{100 * value / total:.0f} %" for part, value in finite.items()}
         shares += [(f"{name} {result.units[result.main]}", parts), ("", percent)]
-        busy = plain(getattr(result, "resources", None) or result.traffic_intensity or result.utilization)
+        busy = _numbers(getattr(result, "resources", None) or result.traffic_intensity or result.utilization)
         fullest = sorted(busy, key=lambda resource: -busy[resource])
         loads.append((f"{name} load", {resource: f"{100 * busy[resource]:.1f} %" for resource in fullest}))
     return [
@@ -292,3 +240,7 @@ def _beside(title: str, what: str, columns: Columns) -> list[str]:
     more = [f"  and {len(names) - MOST_ROWS} more"] if len(names) > MOST_ROWS else []
     table = text_table([what, *(heading for heading, _ in columns)], rows)
     return ["\n".join([title, table, *more])] if names else []
+
+
+def _numbers(values: Any) -> dict[str, float]:
+    return {str(name): float(value) for name, value in values.items()} if isinstance(values, Mapping) else {}

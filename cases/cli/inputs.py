@@ -25,31 +25,11 @@ def read_specs(
     interface: str | None = None,
     columns: str | None = None,
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the specs a command means, by name, and the varied fields of the joint case that were given.
+    """Return the specs that a command means by name, and the fields of the default space that were set.
 
-    Parameters
-    ----------
-    spec : Path or None
-        TOML file of a system of any kind; None for the joint case.
-    traces : Path, sequence of Path or None
-        Files of recorded packets, each of which replaces the arrivals and sizes of a packet processor's
-        workload.
-    settings : iterable of str
-        ``field=value``: a dotted path or a unique end of one, and a TOML value.
-    interface, columns : str, optional
-        How traces are read that need it, see `read_trace`.
-
-    Returns
-    -------
-    dict of str to spec
-        That of the file or those of the traces, or both bundled ones, the default first.
-    list of str
-        Fields of the default space that `settings` names.
-
-    Raises
-    ------
-    ValueError
-        One line about the file or the field.
+    ``spec``: file of a system of any kind, the bundled case if left out; ``traces``: recorded packets, each
+    of which replaces the arrivals and sizes of a packet processor; ``settings``: ``field=value``;
+    ``interface``, ``columns``: how traces are read that need it. Errors are one line about file or field.
     """
     file = spec and source_of(spec)
     files = [traces] if isinstance(traces, Path) else list(traces or ())

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from cases.cli.answers import Swept
+from cases.cli.answers import swept_answer
 from cases.cli.main import app
 from cases.published import CASES
 from cases.study.packet_processor import along_axes, default_processor
@@ -118,9 +118,8 @@ def test_a_sweep_states_the_error_of_every_point(run):
 def test_the_text_of_a_sweep_is_a_screen_wide_and_with_full_has_every_metric(loads, channels, full):
     swept = {"load_factor": np.array(loads), "dram.channels": np.array(channels)}
     result = solve(along_axes(replace_fields(default_processor(), swept)))
-    tables = (
-        Swept(array_fields(result.spec), result, full).text().split("\n\nTrace ")[0].split("\n\nDoubts ")[0]
-    )
+    text = swept_answer(array_fields(result.spec), result, full=full).text()
+    tables = text.split("\n\nTrace ")[0].split("\n\nDoubts ")[0]
     assert max(map(len, tables.splitlines())) <= 100
     assert all(name.replace("_", " ") in tables for name in NAMES) if full else "--full, --csv" in tables
     assert full or "latency p99" in tables

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from cases.cli.answers import Solved
+from cases.cli.answers import one_answer
 from cases.study.details import Section
 from cases.study.packet_processor import default_processor, error_columns
 from cases.tables import csv_text, heading, json_text, number, text_table, unit
@@ -94,8 +94,8 @@ def test_signed_means_show_once_an_answer_states_them():
     biases = {name: 0.5 - k for k, name in enumerate(result.error)}
     stated = {name: replace(result.error[name], bias=bias, mean=1.0) for name, bias in biases.items()}
     told = replace(result, error=stated, evidence=None)
-    table = Solved(told).csv()
+    table = one_answer(told).csv()
     for name, bias in biases.items():
         assert any(row.startswith(f"{name},") and f",1.0,{bias}," in row for row in table.splitlines())
-    assert Solved(told).data()["analytic"]["bias"] == biases
+    assert one_answer(told).data()["analytic"]["bias"] == biases
     assert error_columns(told)["bias: packet_latency"] == biases["packet_latency"]
