@@ -19,13 +19,13 @@ def allowed(module: str) -> tuple[str, ...]:
     if module.startswith("cases") or module in BESIDE:
         return OURS
     if module.startswith("optimize"):
-        named = ("cost", "fields", "hashing", "result", "store", "whole")
+        named = ("cost", "fields", "hashing", "pictures", "result", "store", "whole")
         return ("optimize", *(f"qmodels.systems.spec.{name}" for name in named))
     if module.startswith("validate"):
         extra = ("qmodels.solve",) if module.startswith("validate.comparison") else ()
         return ("validate", "qmodels.systems", "qmodels.checks", *extra)
     if module == "qmodels.interactive":  # opens what is on the floor above
-        return ("qmodels", "cases.what_if.widget", "cases.cli.sizing")
+        return ("qmodels", "cases.what_if.page", "cases.cli.sizing")
     if module.startswith("qmodels.systems"):
         return ("qmodels.systems", "qmodels.checks", "qmodels.guarded")
     return ("qmodels",)

@@ -7,6 +7,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -32,19 +33,16 @@ def page(study: Study) -> str:
     found = several(study)
     done = [how_simulated(part.decision) for part in study.parts if part.decision.results]
     parts = {
-        "TITLE": escape(", ".join(part.name for part in study.parts)),
-        "STYLE": _text("page.css"),
-        "TOGETHER": "" if found is None else _together(found, study),
-        "WORKLOADS": "\n".join(_workload(k, part) for k, part in enumerate(study.parts)),
-        "EFFORT": escape(f"A simulation: {done[0]}." if done else "Nothing was simulated."),
+        "title": escape(", ".join(part.name for part in study.parts)),
+        "style": _text("page.css"),
+        "together": "" if found is None else _together(found, study),
+        "workloads": "\n".join(_workload(k, part) for k, part in enumerate(study.parts)),
+        "effort": escape(f"A simulation: {done[0]}." if done else "Nothing was simulated."),
         # A script ends at the first "</script", also in a string.
-        "DATA": json.dumps(data, allow_nan=False).replace("<", "\\u003c"),
-        "SCRIPT": _text("page.js"),
+        "data": json.dumps(data, allow_nan=False).replace("<", "\\u003c"),
+        "script": _text("page.js"),
     }
-    html = _text("page.html")
-    for name, text in parts.items():
-        html = html.replace(f"@{name}@", text)
-    return html
+    return Template(_text("page.html")).substitute(parts)
 
 
 def _text(name: str) -> str:

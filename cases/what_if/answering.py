@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import inf, isfinite
+from math import inf
 from typing import Any
 
 import numpy as np
 
+from cases.tables import plain
 from qmodels.systems.noc.picture import positions
 from qmodels.systems.noc.topology import Topology
 from qmodels.systems.packets.packet_processor import PacketProcessor
@@ -20,10 +21,9 @@ MOST_ROUTERS = 256
 """Routers of a network that is drawn."""
 
 
-def plain(value: Any) -> float | None:
+def _plain(value: Any) -> Any:
     """Return a value that JSON has: a simulated one by its best; nothing for what is not finite."""
-    number = float(getattr(value, "best", value))
-    return number if isfinite(number) else None
+    return plain(float(getattr(value, "best", value)))
 
 
 def answer_data(answer: Any, spec: Any) -> dict[str, Any]:
@@ -39,11 +39,11 @@ def answer_data(answer: Any, spec: Any) -> dict[str, Any]:
         "bottleneck": str(answer.bottleneck or ""),
         "remarks": answer.remarks(),
         "metrics": {name: _metric(answer, spec, name) for name in answer.metrics},
-        "parts": {str(name): plain(value) for name, value in shares.items()},
+        "parts": {str(name): _plain(value) for name, value in shares.items()},
         "share": f"time [{metric_of(spec, first).unit}]"
         if answer.latency_parts
         else "mean jobs there, in the ratio of the times",
-        "loads": {str(name): plain(value) for name, value in {**offered, **busy}.items()},
+        "loads": {str(name): _plain(value) for name, value in {**offered, **busy}.items()},
     }
 
 
@@ -63,14 +63,14 @@ def _jobs(answer: Any) -> dict[str, Any]:
 def _metric(answer: Any, spec: Any, name: str) -> dict[str, Any]:
     value, about = answer.metrics[name], metric_of(spec, name)
     found = {
-        "value": plain(value),
+        "value": _plain(value),
         "endless": bool(np.isinf(getattr(value, "best", value))),
         "unit": about.unit,
         "meaning": about.meaning,
         "better": about.better,
     }
     if hasattr(value, "best"):
-        return {**found, "low": plain(value.low), "high": plain(value.high)}
+        return {**found, "low": _plain(value.low), "high": _plain(value.high)}
     error = getattr(answer, "error", {}).get(name)
     return {**found, "error": str(error) if error is not None and answer.stable and error.known else ""}
 

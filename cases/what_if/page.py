@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from html import escape
 from pathlib import Path
+from typing import Any
+
+from cases.what_if.session import Session
 
 HERE = Path(__file__).parent
 LIBRARIES = ("d3", "plot")
@@ -48,7 +51,7 @@ def _text(name: str) -> str:
 
 
 def _ours() -> str:
-    return "\n".join(_text(f"{name}.js") for name in ("elements", "picture", "what_if"))
+    return "\n".join(_text(f"{name}.js") for name in ("picture", "what_if"))
 
 
 def library(name: str) -> str:
@@ -79,3 +82,28 @@ def module() -> str:
     libraries = "\n".join(map(library, LIBRARIES))
     inside = f"(function (globalThis, self, define, exports, module) {{{libraries}\n}}).call(own, own, own);"
     return f"const own = {{}};\n{inside}\nconst {{ d3, Plot }} = own;\n{_ours()}{RENDER}"
+
+
+def widget_of(spec: Any) -> Any:
+    """Return the widget of `qmodels.interactive.what_if`."""
+    session = Session(spec)
+    try:
+        from anywidget import AnyWidget
+        from traitlets import Unicode
+    except ImportError as missing:
+        raise ImportError(
+            "what_if needs anywidget: pip install 'qmodels-toolkit[notebook]', or qmodels serve"
+        ) from missing
+
+    class WhatIf(AnyWidget):  # type: ignore[misc]
+        _esm = module()
+        style = Unicode(style()).tag(sync=True)
+
+    widget = WhatIf()
+    widget.session = session
+
+    def hear(_: Any, asked: dict[str, Any], __: Any) -> None:
+        widget.send({"id": asked["id"], "answer": session.call(asked["name"], asked["arguments"])})
+
+    widget.on_msg(hear)
+    return widget

@@ -53,7 +53,7 @@ class Tornado:
         Infinite ends are drawn beyond all others and labelled. The value at the spec must be
         finite.
         """
-        from optimize.search.picture import own_axes
+        from qmodels.systems.spec.pictures import own_axes
 
         if not np.isfinite(self.base):
             raise ValueError(f"a tornado needs a finite {self.metric} at the spec, got {self.base}")

@@ -101,10 +101,10 @@ class Exploration(Objectives):
         With one objective it stands over the field with most choices. Own axes are shown at once in a
         notebook. Needs matplotlib.
         """
-        from optimize.search.picture import draw, own_axes
+        from optimize.search.picture import draw
+        from qmodels.systems.spec.pictures import own_axes
 
-        if axes is None:
-            axes = own_axes()
+        axes = own_axes() if axes is None else axes
         draw(self, axes)
         return axes
 

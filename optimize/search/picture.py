@@ -2,26 +2,9 @@
 
 from __future__ import annotations
 
-from io import BytesIO
 from typing import Any
 
 import numpy as np
-
-
-def own_axes(width: float = 6, height: float = 4) -> Any:
-    """Return axes of a figure of their own; as the last value of a notebook's cell they are shown."""
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-
-    class ShownAxes(Axes):
-        def _repr_png_(self) -> bytes:
-            picture = BytesIO()
-            figure.savefig(picture, format="png", dpi=110)
-            return picture.getvalue()
-
-    return figure.add_subplot(axes_class=ShownAxes)
 
 
 def draw(found: Any, axes: Any) -> None:

@@ -6,6 +6,7 @@ from io import BytesIO
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 
@@ -18,6 +19,19 @@ class Shown(Figure):
         return picture.getvalue()
 
 
+class ShownAxes(Axes):
+    """Axes whose picture is that of their figure."""
+
+    def _repr_png_(self) -> bytes:
+        figure: Any = self.figure
+        return figure._repr_png_()
+
+
+def own_axes(width: float = 6, height: float = 4) -> Any:
+    """Return axes of a figure of their own; as the last value of a notebook's cell they are shown."""
+    return Shown(figsize=(width, height), layout="constrained").add_subplot(axes_class=ShownAxes)
+
+
 def sweep_figure(result: Any) -> Any:
     """Return the main metric (the first one) along the swept field with its interval; of two a heat map.
 
@@ -27,8 +41,8 @@ def sweep_figure(result: Any) -> Any:
     swept = result.swept() or {"point": np.arange(np.prod(shape)).reshape(shape)}
     columns = {one: np.ravel(np.broadcast_to(values, shape)) for one, values in swept.items()}
     y = np.ravel(np.broadcast_to(getattr(result.metrics[name], "best", result.metrics[name]), shape))
-    figure = Shown(figsize=(6, 4), layout="constrained")
-    axes = figure.add_subplot()
+    axes = own_axes()
+    figure = axes.figure
     what = f"{name.replace('_', ' ')} [{result.units[name]}]".removesuffix(" [1]")
     axes.set_title(result.title.partition(",")[0], loc="left")
     sizes = [len(np.unique(values)) for values in columns.values()]
@@ -91,9 +105,8 @@ def parts_figure(result: Any) -> Any:
     if not values:
         values = {name: float(value) for name, value in result.metrics.items() if result.units[name] == "1"}
         unit = "1"
-    figure = Shown(figsize=(6, 0.8 + 0.3 * len(values)), layout="constrained")
-    axes = figure.add_subplot()
+    axes = own_axes(6, 0.8 + 0.3 * len(values))
     names = list(values)[::-1]
     axes.barh(names, [values[name] if np.isfinite(values[name]) else 0.0 for name in names])
     axes.set(xlabel=unit, title=result.title)
-    return figure
+    return axes.figure
