@@ -324,7 +324,7 @@ def _counted(found: dict[str, Any]) -> str:
 
 
 def _head(names: list[str], known: list[dict[str, Any]], reasons: list[tuple[str, str]]) -> list[str]:
-    """Return what was explored, and the weightiest reason why the answer may not stand."""
+    """Return the line on the exploration, and the weightiest reason why the answer may not stand."""
     done = f"{_counted(known[0])}, {sum(one['simulated'] for one in known)} simulated, "
     done += f"{sum(one['seconds'] for one in known):.0f} s"
     head = ", ".join(names)[: WIDTH - len(done) - 2]

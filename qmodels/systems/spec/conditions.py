@@ -171,7 +171,7 @@ def _like(unit: str) -> dict[str, int]:
 
 
 def unit_factor(given: str, own: str) -> float | None:
-    """Return how much of one unit another is; None where they measure different things.
+    """Return one unit in multiples of another; None where they measure different things.
 
     >>> unit_factor("us", "ns"), unit_factor("GB/s", "Gb/s"), unit_factor("%", "1"), unit_factor("us", "mm2")
     (1000.0, 8.0, 0.01, None)
