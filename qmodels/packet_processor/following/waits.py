@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -180,6 +182,22 @@ def _normal(number: IntArray) -> FloatArray:
     return np.asarray(ndtri(np.maximum(level, digit)))
 
 
+def _runs(rotation: Rotation, paths: Paths, miss: float, designs: list[list[float]]) -> list[Run]:
+    """Return a run of each of some designs, of which every core follows its own."""
+
+    @np.errstate(divide="ignore", invalid="ignore", over="ignore")  # which is another one in each thread
+    def follow(design: list[float]) -> Run:
+        *numbers, rate, hold = design
+        return run(rotation, paths, rate, hold, miss, tuple(numbers))
+
+    # The first one sees to it that the kernel is there.
+    first, others = follow(designs[0]), designs[1:]
+    if not others:
+        return [first]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return [first, *pool.map(follow, others)]
+
+
 def followed(c: Columns, point: Balance) -> Followed:
     """Follow the trace through every design that keeps up on average; the others have no waits."""
     rate, router = point.rate, c.spec.noc.router
@@ -218,10 +236,7 @@ def followed(c: Columns, point: Balance) -> Followed:
         here[15] = np.minimum(reads, 0.95)
         here[19] = idle[mine] + node * (c.access + c.burst + 2 * (c.segment_time + c.request_time))[mine]
         keys, at = distinct(here)
-        runs = [
-            run(stream, paths, speed, hold, float(node), tuple(numbers))
-            for *numbers, speed, hold in keys.T.tolist()
-        ]
+        runs = _runs(stream, paths, float(node), keys.T.tolist())
         mean[:, mine] += weight[mine] * np.array([one.mean for one in runs]).T[:, at]
         growth[mine] += weight[mine] * np.array([one.growth for one in runs])[at]
         beyond[mine] += weight[mine] * np.array([one.beyond for one in runs])[at]
