@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qmodels.numerics.kernels import kernel, part
+from qmodels.numerics.kernels import array_part, kernel, part
 
 STABLE, OVERLOADED, BLOCKED, DIVERGED = 0, 1, 2, 3
 """What became of a load: waits found, a channel at its capacity, inputs whose heads block them for good,
@@ -133,7 +133,7 @@ def solve_turns(
                 stall[n, c] = law.tail * now.long_wait[c] * at.rho[c] * channels[c, 5] / 2
 
 
-@part
+@array_part
 def _favour(
     factor: Any, sink: Any, level: Any, weight: Any, busy: Any, rho: Any, channels: Any, law: Any, levels: int
 ) -> None:  # fmt: skip
@@ -160,7 +160,7 @@ def _favour(
             factor[t] *= (1 + rho[c] * (rho[c] / over[c] / weight[t] - 1)) / total[c]
 
 
-@part
+@array_part
 def _output_waits(net: Network, at: _Load, busy: Any) -> Any:
     """Return the waits for the outputs if nothing else held packets up."""
     sink, pair, lam, rho, from_pair = net.sink, net.pair, at.lam, at.rho, at.from_pair
@@ -190,7 +190,7 @@ def _output_waits(net: Network, at: _Load, busy: Any) -> Any:
     return own
 
 
-@part
+@array_part
 def _iterate(net: Network, at: _Load, law: Any, now: _State) -> int:
     """Find times at the front, waits behind heads and hold-ups of the channels."""
     change = 0.0
@@ -214,7 +214,7 @@ def _iterate(net: Network, at: _Load, law: Any, now: _State) -> int:
     return STABLE if change < 1e-3 else DIVERGED
 
 
-@part
+@array_part
 def _fronts(net: Network, at: _Load, law: Any, now: _State, into: Any) -> float:
     """Renew the times at the front and what they come to by channel; return the largest change."""
     channels, h, change = net.channels, now.h, 0.0
@@ -244,7 +244,7 @@ def _fronts(net: Network, at: _Load, law: Any, now: _State, into: Any) -> float:
     return change
 
 
-@part
+@array_part
 def _behind(net: Network, at: _Load, law: Any, now: _State, into: Any) -> float:
     """Renew the waits behind heads and the chances of full buffers; return the largest change.
 
