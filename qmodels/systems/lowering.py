@@ -13,7 +13,7 @@ import gc
 from typing import Any
 
 from numba import _dynfunc, njit, version_info
-from numba.core import ir
+from numba.core import ir, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
@@ -156,10 +156,28 @@ def compile_part(function: Any, *, apart: bool = False, **options: Any) -> Any:
     options.setdefault("forceinline", False)
     if KNOWN:
         options["pipeline_class"] = _PartCompiler
-    return njit(
+    part = njit(
         nogil=True,
         error_model="numpy",
         no_cpython_wrapper=True,
         no_cfunc_wrapper=True,
         **options,
     )(function)
+    if KNOWN and part is not function:  # Numba is not told to leave it as it is
+        _take_any_number(part)
+    return part
+
+
+def _take_any_number(part: Any) -> None:
+    """Compile a part once for all whole numbers: Numba does once more for each that stands in a call."""
+    template = part.get_call_template
+
+    def of_any(arguments: Any, named: Any) -> Any:
+        return template(tuple(map(_any_number, arguments)), {k: _any_number(v) for k, v in named.items()})
+
+    part.get_call_template = of_any
+
+
+def _any_number(kind: Any) -> Any:
+    """Return the type of a whole number for that of one with its value, others as they are."""
+    return types.unliteral(kind) if isinstance(kind, types.IntegerLiteral) else kind

@@ -16,8 +16,9 @@ from qmodels.numerics import kernels
 from qmodels.numerics.remember import remembered
 from qmodels.packet_processor import balance, lone_packet, meeting
 from qmodels.packet_processor.bounds import operating
-from qmodels.packet_processor.following import recursion
+from qmodels.packet_processor.following import recursion, waits
 from qmodels.packet_processor.following.waits import run
+from qmodels.systems.lowering import compile_part
 
 TOY = """
 import numpy as np
@@ -136,6 +137,36 @@ def test_packet_processors_are_the_same(policy, monkeypatch):
     for kernel, calls in recordings:
         assert calls
         same_to_the_last_bit(kernel, calls)
+
+
+def test_designs_followed_on_all_cores_wait_as_one_after_the_other(monkeypatch):
+    asked, together = [], waits._runs
+
+    def recorder(*arguments):
+        asked.append((arguments, together(*arguments)))
+        return asked[-1][1]
+
+    run.cache_clear()
+    monkeypatch.setattr(waits, "_runs", recorder)
+    packets = qm.PacketProcessor().workload.packets(np.random.default_rng(1), 3_000)
+    trace = traffic.Trace(times_ns=packets.times_ns, bytes=packets.bytes, source="test")
+    workload = qm.Workload.from_trace(trace, offered_gbps=np.linspace(1.0, 60.0, 9))
+    qm.solve(replace(qm.PacketProcessor(), workload=workload))
+    for (rotation, paths, miss, designs), found in asked:
+        assert len(found) == 9
+        for (*numbers, rate, hold), one in zip(designs, found, strict=True):
+            alone = run.function(rotation, paths, rate, hold, miss, tuple(numbers))
+            np.testing.assert_array_equal(one.top, alone.top)
+            np.testing.assert_array_equal(one.mean, alone.mean)
+    assert asked
+
+
+def test_a_part_is_compiled_once_for_all_whole_numbers():
+    import numba
+
+    half = compile_part(lambda n: n // 2)
+    kernel = numba.njit(lambda n: half(n) + half(4) + half(6))
+    assert kernel(2) == 6 and len(half.overloads) == 1
 
 
 def test_powers_by_squaring():
