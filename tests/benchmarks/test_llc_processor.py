@@ -9,22 +9,22 @@ from qmodels import LlcProcessor
 from qmodels.llc.processor_hits import _lines
 from qmodels.llc.solve_processor import solve_llc_processor
 from qmodels.systems.cache.llc_processor import ARCHITECTURES
-from validate.llc_processor.experiment import new_world, run
+from validate.composed.replication import advance
+from validate.composed.world import new_machine
 
 REQUESTS = 100_000
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_run(benchmark, architecture):
-    spec = LlcProcessor(architecture=architecture)
-    world = new_world(spec, seed=1, replication=0)
-    run(world, 1000)
-    arrivals = 1000
+    machine = new_machine(LlcProcessor(architecture=architecture).system(), seed=1, replication=0)
+    requests = 1000
+    machine, _ = advance(machine, ended=requests)
 
     def more():
-        nonlocal arrivals
-        arrivals += REQUESTS
-        run(world, arrivals)
+        nonlocal machine, requests
+        requests += REQUESTS
+        machine, _ = advance(machine, ended=requests)
 
     benchmark.pedantic(more, rounds=5)
     if benchmark.stats:  # not when benchmarks are disabled

@@ -15,6 +15,7 @@ from qmodels.systems.memory.dram import Dram
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
+from validate.cache.hierarchies import MOST_LEVELS
 from validate.campaigns.experiment import Job
 from validate.composed.arrivals import system_rotations
 from validate.composed.kernel import run
@@ -65,7 +66,7 @@ class Run(BatchRun):
     flows: FloatArray  # counts and sums of the jobs
     flow_times: FloatArray  # where the time of the jobs that ended went [ns]
     parts: FloatArray  # visits to each part, the sum of their times, and the time integral of their number
-    lookups: FloatArray  # lookups, and those of lines that no level had
+    lookups: FloatArray  # of each system of caches by the level that had the line, memory last
     stages: FloatArray  # stages of jobs that ended, and the sum of their times [ns]
     busy: FloatArray  # time integral of the share of each resource that is busy, see `resources` [ns]
     waiting: IntArray  # visits to each part under way at the end
@@ -216,13 +217,16 @@ def _operated(c: Core, now: float) -> Any:
 
 
 def _lookups(machine: Machine) -> FloatArray:
-    """Return for each system of caches the lookups, and those of lines that no level had."""
+    """Return the lookups of each system of caches by the level that had the line, memory last."""
     if machine.kernels is None:
-        return np.zeros((0, 2))
-    hits, plan = machine.kernels.caches.hits, machine.kernels.caches.plan
-    levels = plan["private"] + (plan["slices"] > 0)
-    missed = np.take_along_axis(hits, levels[:, None], axis=1)[:, 0]
-    return np.stack([hits.sum(axis=1), missed], axis=1).astype(float)
+        return np.zeros((0, MOST_LEVELS + 1))
+    caches = machine.kernels.caches
+    hits, rows = caches.hits.astype(float), np.arange(len(caches.hits))
+    memory = caches.plan["private"] + (caches.plan["slices"] > 0)
+    missed = hits[rows, memory]
+    hits[rows, memory] = 0.0
+    hits[:, -1] = missed
+    return hits
 
 
 def table_sums(table: Any) -> FloatArray:

@@ -110,8 +110,9 @@ def _metrics(spec: System, data: _Replications) -> dict[str, Estimate]:
         metrics[f"stage_latency[{place}]"] = data.ratio(sums, ended)
     caches = [name for name, part in spec.parts.items() if isinstance(part, CacheSystem)]
     for number, name in enumerate(caches):
-        looked, missed = data.stacked("lookups")[:, number].T
-        metrics[f"hit_ratio[{name}]"] = data.share(looked - missed, looked)
+        *hits, missed = data.stacked("lookups")[:, number].T
+        found = sum(hits)
+        metrics[f"hit_ratio[{name}]"] = data.share(found, found + missed)
     return metrics
 
 

@@ -1,1 +1,1 @@
-"""The packet processor with private caches, LLC slices and interleaved DRAM, event by event."""
+"""The packet processor with private caches, LLC slices and interleaved DRAM: its system of parts."""

@@ -1,105 +1,48 @@
-"""The simulation of the packet processor with LLC slices: its replications and their intervals."""
+"""The simulation of a processor with LLC slices: that of its system of parts, in the processor's words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.systems.cache.llc_processor import BANKS, LlcProcessor
+from qmodels.systems.cache.llc_processor import LlcProcessor
+from qmodels.systems.composed.system import System
 from qmodels.systems.spec.estimate import Estimate
-from validate.cache import hierarchies
 from validate.campaigns.experiment import Experiment, Job
-from validate.engine.streams import new_streams
-from validate.estimates.intervals import probability_interval, ratio_interval
-from validate.llc_processor.kernel import (
-    CORE,
-    GROUPS,
-    IDLE,
-    PLAN,
-    SOURCES,
-    STATE,
-    TOTALS,
-    World,
-    run,
-)
+from validate.composed.replication import FLOWS, PARTS, Run, SystemJob, resources
+from validate.composed.replication import run_replication as run_system
+from validate.network.batches import Replications
 
-COUNTED: tuple[str, ...] = TOTALS.names or ()
-LEAST_WARM_UP = 10_000
-WARM_UP_SHARE = 0.1
-"""Requests, after the caches are full, until the queues are in their steady state."""
-CACHE_WARM_UP = 8
-"""Requests for each line of all caches: few of them leave a private cache of popular lines."""
+MOST_TABLES = 100_000
+"""Entries up to which each replication draws which of them share a line: of more, one table is the mean."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LlcProcessorJob(Job):
-    """One replication; ``requests`` arrive while counting, which entries share a line is drawn too."""
+    """One replication; ``requests`` arrive while counting, refused ones included."""
 
     requests: int
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Run:
-    """Result of a replication: the totals named in `COUNTED`."""
-
-    totals: FloatArray
+@lru_cache(maxsize=4)
+def system_of(spec: LlcProcessor, assignment_seed: int = 0) -> System:
+    """Return the system of a processor, with the lines that a seed draws."""
+    return spec.system(assignment_seed)
 
 
 def run_replication(job: LlcProcessorJob) -> Run:
     """Run one replication."""
-    world = new_world(job.spec, seed=job.seed, replication=job.replication)
-    warm_up = max(LEAST_WARM_UP, int(WARM_UP_SHARE * job.requests))
-    run(world, warm_up)
-    before = world.totals.copy()
-    run(world, warm_up + job.requests)
-    return Run(totals=np.array([float(world.totals[name][0] - before[name][0]) for name in COUNTED]))
-
-
-def new_world(spec: LlcProcessor, *, seed: int, replication: int) -> World:
-    """Return an empty processor with full caches; each replication has its own lines."""
-    word = np.random.SeedSequence(seed, spawn_key=(replication,)).generate_state(1)
-    sources = [*SOURCES, *hierarchies.SOURCES]
-    streams = new_streams(seed=seed, replication=replication, sources=sources)
-    # Each replication has a table of its own: of many entries it takes longer than to draw without one.
-    caches = hierarchies.new_hierarchies(
-        [spec.caches(int(word[0]))], streams[len(SOURCES) :], most_entries=100_000
-    )
-    hierarchies.warm_up(caches, 0)
-    hierarchies.request(caches, 0, LEAST_WARM_UP + CACHE_WARM_UP * int(caches.caches["capacity"].sum()))
-    plan = np.zeros(1, dtype=PLAN)
-    for name in ("cores", "capacity", "arrival_rate"):
-        plan[name] = getattr(spec, name)
-    plan["slices"] = slices = spec.llc_slices
-    both = 2 * spec.interleaved_bank_rate
-    rates = [spec.l1_rate, spec.l2_rate, spec.llc_rate, 0.0, spec.bank_rate, spec.bank_rate, both]
-    most = max(spec.cores, slices, spec.channels)
-    members, place = np.zeros((2, GROUPS, most), dtype=np.int64)
-    members[IDLE] = place[IDLE] = np.arange(most)
-    sizes = np.zeros(GROUPS, dtype=np.int64)
-    sizes[IDLE] = spec.channels
-    heads, lengths = np.zeros((2, slices + BANKS), dtype=np.int64)
-    return World(
-        plan=plan,
-        rates=np.array(rates),
-        streams=streams,
-        caches=caches,
-        cores=np.zeros(spec.cores, dtype=CORE),
-        arrived=np.zeros((spec.cores, spec.capacity)),
-        members=members,
-        sizes=sizes,
-        place=place,
-        queues=np.zeros((slices + BANKS, spec.cores), dtype=np.int64),
-        heads=heads,
-        lengths=lengths,
-        busy=np.zeros(spec.channels, dtype=np.int64),
-        banks=np.zeros((spec.channels, BANKS), dtype=np.int64),
-        state=np.zeros(1, dtype=STATE),
-        totals=np.zeros(1, dtype=TOTALS),
+    word = np.random.SeedSequence(job.seed, spawn_key=(job.replication,)).generate_state(1)
+    tables = job.spec.assignment == "random" and job.spec.popularity.entries <= MOST_TABLES
+    system = system_of(job.spec, int(word[0]) if tables else 0)
+    return run_system(
+        SystemJob(spec=system, seed=job.seed, replication=job.replication, passages=job.requests)
     )
 
 
@@ -114,10 +57,9 @@ class LlcProcessorExperiment(Experiment):
 
     Notes
     -----
-    Exact for the system as it is described: exact replacement in every cache, exponential stages.
-    Lines move when they are looked up, as in `LlcProcessor.system`. The caches become stationary before the
-    clock starts, by requests that take no time; the queues start empty, and a tenth as many requests as are
-    counted, at least 10,000, are dropped.
+    The system is `LlcProcessor.system`: exact replacement in every cache, exponential stages. Lines move
+    when they are looked up. The caches fill before the clock starts, by requests that take no time; the
+    queues start empty, and a quarter as many requests as are counted are dropped.
 
     Examples
     --------
@@ -149,34 +91,40 @@ class LlcProcessorExperiment(Experiment):
             "metrics": metrics,
             "utilization": utilization,
             "bottleneck": max(utilization, key=lambda name: utilization[name].best),
-            "effort": {"requests": self.requests},
+            "effort": {"requests": self.requests, "events": sum(run.events for run in runs)},
         }
 
 
 def _metrics(spec: LlcProcessor, runs: Sequence[Run], confidence: float) -> dict[str, Estimate]:
-    n = dict(zip(COUNTED, np.transpose([run.totals for run in runs]), strict=True))
-    accepted = n["arrivals"] - n["blocked"]
-    after_l1 = n["served"] - n["l1_hits"]
-    after_l2 = after_l1 - n["l2_hits"]
-    ns, per_gbps = spec.time_unit_ns, spec.gbps(1.0)
+    data, system = Replications(runs, confidence=confidence), system_of(spec)
+    flow = {name: column[:, 0] for name, column in data.columns("flows", FLOWS).items()}
+    parts = data.columns("parts", PARTS)
+    core = list(system.parts).index("core")
+    accepted, requests = flow["ended"], flow["ended"] + flow["lost"]
+    l1, l2, llc, *_ = hits = data.stacked("lookups")[:, 0].T
+    found, on_chip = hits.sum(axis=0), l1 + l2 + llc
+    busy: dict[str, list[FloatArray]] = {"core": [], "slice": [], "dram": []}
+    for (name, _), time in zip(resources(system), data.stacked("busy").T, strict=True):
+        busy[name].append(time)
+    shares = {name: np.mean(times, axis=0) if times else 0.0 * data.time for name, times in busy.items()}
     ratios = {
-        "data_rate": (accepted * spec.arrival_rate * per_gbps, n["arrivals"]),
-        "blocking_probability": (n["blocked"], n["arrivals"]),
-        "waiting_latency": (n["waited"] * ns, n["started"]),
-        # Little's law holds for the integral: the response ends with the request's departure.
-        "response_latency": (n["number"] * ns, accepted),
-        "mean_number_in_system": (n["number"], n["time"]),
-        "l1_hit_ratio": (n["l1_hits"], n["served"]),
-        "l2_hit_ratio": (n["l2_hits"], after_l1),
-        "llc_hit_ratio": (n["llc_hits"], after_l2 if spec.llc_slices else 0.0 * after_l2),
-        "on_chip_hit_ratio": (n["l1_hits"] + n["l2_hits"] + n["llc_hits"], n["served"]),
-        "core_utilization": (n["busy_cores"] / spec.cores, n["time"]),
-        "llc_utilization": (n["busy_slices"] / max(spec.llc_slices, 1), n["time"]),
-        "memory_utilization": (n["busy_banks"] / (spec.channels * BANKS), n["time"]),
+        "data_rate": (accepted * spec.gbps(spec.arrival_rate), requests),
+        "waiting_latency": (parts["time_sum"][:, core], parts["visits"][:, core]),
+        "response_latency": (flow["latency_sum"], accepted),
+        "mean_number_in_system": (flow["number"], data.time),
+        **{
+            f"{name}_utilization": (shares[part], data.time)
+            for name, part in (("core", "core"), ("llc", "slice"), ("memory", "dram"))
+        },
+    }
+    of_all = {
+        "blocking_probability": (flow["lost"], requests),
+        "l1_hit_ratio": (l1, found),
+        "l2_hit_ratio": (l2, found - l1),
+        "llc_hit_ratio": (llc, found - l1 - l2 if spec.llc_slices else 0.0 * found),
+        "on_chip_hit_ratio": (on_chip, found),
     }
     return {
-        name: (probability_interval if name.endswith(("_probability", "_ratio")) else ratio_interval)(
-            *ratios[name], confidence=confidence
-        )
+        name: data.share(*of_all[name]) if name in of_all else data.ratio(*ratios[name])
         for name in spec.metric_names
     }

@@ -220,7 +220,7 @@ def _counts(
     """Return the counters of a stretch of a run."""
     groups = station_groups(spec)
     blocks, accesses = (after[name] - before[name] for name in ("taken_blocks", "accesses"))
-    looked, missed = more["lookups"][0] if more["lookups"].size else (0.0, 0.0)
+    looked, missed = more["lookups"].sum(), more["lookups"][:, -1].sum()
     links = busy[groups["request links"].start : groups["response links"].stop]
     begun, hits = more["memory"][6:]
     offered = float(more["operations"][0, 0])

@@ -144,24 +144,6 @@ def test_simulation_is_exact(name):
         assert estimate.relative_half_width < 0.025, metric
 
 
-@pytest.mark.in_ci(1)
-@pytest.mark.parametrize("name", NO_HITS)
-def test_simulation_of_the_system_is_exact(name):
-    """The same as a system of parts, event by event: cores held, losses, banks of half tables."""
-    spec = NO_HITS[name]
-    exact = chain(spec, (0.0, 0.0, 0.0))
-    result = simulate(spec.system(), passages=40_000, replications=20, confidence=0.999)
-    busy = (
-        result.metrics["flow_throughput"].best
-        / spec.cores
-        * (result.latency.best - result.metrics["visit_latency[core]"].best)
-    )
-    assert exact["blocking_probability"] in result.blocking_probability
-    assert exact["mean_number_in_system"] in result.numbers["packets"]
-    assert result.blocking_probability.relative_half_width < 0.03
-    assert busy == pytest.approx(exact["core_utilization"], rel=0.01)
-
-
 def test_model_of_one_core_is_exact():
     """All stages, all hit ratios, with an LLC that nobody else uses."""
     for architecture in ("shared", "none"):
