@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +34,7 @@ class SourceLaw(NamedTuple):
 
 LAW = kept(SourceLaw, "noc.source")
 
+EVEN = Bernoulli()
 FULL = 1 - 1e-12
 """Loads are kept below 1 here; the waits of overloaded networks are set to infinity in the end."""
 
@@ -85,7 +85,7 @@ def source_waits(noc: Noc, waits: Waits) -> FloatArray:
     rho = upto[:, :, -1]
     mean = np.divide(work.sum(axis=1), count, out=np.zeros(table.nodes), where=count > 0)
     second = np.divide(square, count, out=np.zeros(table.nodes), where=count > 0)
-    wait = _queue(noc, loads * count, rho, mean, second)
+    wait = _queue(noc.process, loads * count, rho, mean, second)
     if isinstance(noc.process, OnOff) or np.ptp(busy) > 0:
         shortest = np.full(table.nodes, np.inf)
         np.minimum.at(shortest, table.source, np.where(ordinary > 0, busy, np.inf))
@@ -93,16 +93,18 @@ def source_waits(noc: Noc, waits: Waits) -> FloatArray:
     wait = wait[:, :, None] * (1 - rho)[:, :, None] / ((1 - before) * (1 - upto))
     result = wait[:, table.source, level]
     own = np.minimum(loads * rate * busy, FULL)
-    alone = _queue(noc, loads * rate, own, busy, busy**2)
+    alone = _queue(noc.process, loads * rate, own, busy, busy**2)
     result = np.where(table.circuit, alone, result)
     return np.where(waits.stable[:, None], result, np.inf)
 
 
-def _queue(noc: Noc, rate: FloatArray, rho: FloatArray, mean: FloatArray, second: FloatArray) -> FloatArray:
+def _queue(
+    process: Any, rate: FloatArray, rho: FloatArray, mean: FloatArray, second: FloatArray
+) -> FloatArray:
     """Return the mean wait of a queue whose packets take a time of these moments."""
-    if isinstance(noc.process, OnOff):
-        return _bursty_queue(noc.process, rate, rho, mean, second)
-    less = rho if isinstance(noc.process, Bernoulli) else 0.0
+    if isinstance(process, OnOff):
+        return _bursty_queue(process, rate, rho, mean, second)
+    less = rho if isinstance(process, Bernoulli) else 0.0
     wait: FloatArray = np.maximum(rate * second - less, 0.0) / (2 * (1 - rho))
     return wait
 
@@ -118,10 +120,9 @@ def _blocked(
     front = np.minimum(front, np.maximum(LAW.highest / np.maximum(rate, 1e-12) - mean, 0.0))
     longer, more = mean + front, 2 * front * (mean + front)
     idle, busy = np.minimum(rate * mean, FULL), np.minimum(rate * longer, FULL)
-    alike = replace(noc, process=Bernoulli())
-    known = _queue(alike, rate, busy, longer, mean**2 + more) - _queue(alike, rate, idle, mean, mean**2)
+    known = _queue(EVEN, rate, busy, longer, mean**2 + more) - _queue(EVEN, rate, idle, mean, mean**2)
     even = np.divide(shortest, mean, out=np.ones(mean.size), where=mean > 0)
-    return _queue(noc, rate, busy, longer, second + more) - even * known
+    return _queue(noc.process, rate, busy, longer, second + more) - even * known
 
 
 def _bursty_queue(
