@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from qmodels.checks import FloatArray
 
-POINTS = 160
+NODES = np.linspace(0.0, 1.0, 160) ** 2
+"""Where a law is looked at; nodes crowd where it begins: a gamma law of small shape rises steeply."""
 MOST_STARTS = 128
 """Starts that are told apart."""
 CERTAIN = 1e-12
@@ -28,7 +29,7 @@ def largest_moments(
 
     :math:`E[\max] = \int_0^\infty (1 - \prod_k F(t - s_k)^{n_k})\,dt` by the trapezoidal rule.
     """
-    from scipy.special import gammaincinv
+    from scipy.special import gammainc, gammaincinv
 
     many, begin = np.broadcast_arrays(np.atleast_1d(np.asarray(count, dtype=float)), np.asarray(start))
     last = float(np.max(begin))
@@ -37,10 +38,8 @@ def largest_moments(
     shape, scale = mean**2 / variance, variance / mean
     if begin.size > MOST_STARTS:
         many, begin = _few_starts(many, begin, last - scale * float(gammaincinv(shape, 1 - CERTAIN)))
-    # Nodes crowd where the law begins: a gamma law of small shape rises steeply.
-    node = np.linspace(0.0, 1.0, POINTS) ** 2
-    t = last + node * (mean + FAR * np.sqrt(variance * (1 + np.log(many.sum()))))
-    return integrated(t, [(mean, variance, n, first) for n, first in zip(many, begin, strict=True)])
+    t = last + NODES * (mean + FAR * np.sqrt(variance * (1 + np.log(many.sum()))))
+    return _integrated(t, gammainc(shape, (t - begin[:, None]) / scale) ** many[:, None])
 
 
 def integrated(t: FloatArray, times: Iterable[tuple[float, float, float, float]]) -> tuple[float, float]:
@@ -52,11 +51,16 @@ def integrated(t: FloatArray, times: Iterable[tuple[float, float, float, float]]
     from scipy.special import gammainc
 
     mean, variance, n, first = np.array(list(times)).T[:, :, None]
-    below = gammainc(mean**2 / variance, (t - first) / (variance / mean)) ** n
-    above, least = 1 - below.prod(axis=0), float(t[0])
-    first_moment = least + float(np.trapezoid(above, t))
-    second = least**2 + float(np.trapezoid(2 * t * above, t))
-    return first_moment, max(second - first_moment**2, 0.0)
+    return _integrated(t, gammainc(mean**2 / variance, (t - first) / (variance / mean)) ** n)
+
+
+def _integrated(t: FloatArray, below: FloatArray) -> tuple[float, float]:
+    """Return mean and variance of the largest by the trapezoidal rule, from the law of each."""
+    above, steps, least = 1 - below.prod(axis=0), t[1:] - t[:-1], float(t[0])
+    weighted = t * above
+    first = least + float(steps @ (above[1:] + above[:-1])) / 2
+    second = least**2 + float(steps @ (weighted[1:] + weighted[:-1]))
+    return first, max(second - first**2, 0.0)
 
 
 def _few_starts(many: FloatArray, begin: FloatArray, since: float) -> tuple[FloatArray, FloatArray]:
