@@ -84,8 +84,8 @@ class Profile:
 
     def _reach(self, rate: float) -> None:
         """Ask as far as a rate."""
-        while (not self._rates or self._rates[-1] < rate) and self._next():
-            pass
+        while len(self._rates) < len(self._asked) and (not self._rates or self._rates[-1] < rate):
+            self._next()
 
     @property
     def limit(self) -> float:
@@ -325,14 +325,6 @@ class AtStation(AtRegion):
         return self.own + (time - self.own) * float(np.interp(rate, *self.ratio))
 
 
-def at_stations(profile: Profile, jobs: int) -> list[AtStation]:
-    """Return the stations of several servers of a profile."""
-    return [
-        AtStation(profile.parts.index(part), profile.first[part], servers, profile.wait_ratios[part], jobs)
-        for part, servers in profile.servers.items()
-    ]
-
-
 _SETTLED = 1e-13
 MOST_GROWTH = 1e6
 """By which factor rounding errors of the probability of an empty region may grow with the jobs to come."""
@@ -372,7 +364,10 @@ def closed_mva(
     .. [2] M. Reiser, "Mean-value analysis and convolution method for queue-dependent servers in closed
        queueing networks", Performance Evaluation 1, 1981.
     """
-    walkers = [*(AtRegion(region, jobs) for region in regions), *at_stations(profile, jobs)]
+    walkers = [AtRegion(region, jobs) for region in regions]
+    for part, count in profile.servers.items():
+        own = profile.parts.index(part), profile.first[part]
+        walkers.append(AtStation(*own, count, profile.wait_ratios[part], jobs))
     rates, found, last = np.zeros(jobs), [0.0] * len(profile.parts), 0.0
     taken: list[float] = []
     for n in range(1, jobs + 1):
@@ -416,8 +411,10 @@ def _by_numbers(profile: Profile, jobs: int, idle: float, walkers: Sequence[AtRe
         last = tuple(found)
         met = [0.0 if k in own else profile.met(number, k) for k, number in enumerate(last)]
         at, rate = _round(profile, met, last, n, idle, rate)
-        outside[n - 1] = min(rate, MOST)
+        outside[n - 1 :] = min(rate, MOST)
         found = [rate * time if time else 0.0 for time in at]
+        if n > 1 and abs(outside[n - 1] - outside[n - 2]) <= _SETTLED * outside[n - 1]:
+            break
     times = []
     for walker in (one for one in walkers if one.part < 0):
         rates = outside

@@ -16,7 +16,6 @@ from qmodels.composed.couplings.closed_mva import PopulationTable, Profile, clos
 from qmodels.composed.moments import NOTHING, Moments
 from qmodels.laws.of_law import formulas
 from qmodels.markov.processes.qbd import first_passage
-from qmodels.queues.distributions import birth_death_law
 from qmodels.systems.laws.phases import PhaseType
 
 FULL = 1 - 1e-9
@@ -24,8 +23,8 @@ FULL = 1 - 1e-9
 MANY = 300
 """Jobs for which it does not matter how many more there are."""
 POISSON = PhaseType(initial=(1.0,), generator=((-1.0,),))
-_OUTSIDE = np.concatenate([np.geomspace(1e5, 1e-3, 160), [0.0]])
-"""Times outside, in holds of a job alone, for which tables are made."""
+_OUTSIDE = np.geomspace(1e5, 1e-3, 160)
+"""Times outside, in holds of a job alone, for which tables are made; the last row is that of none."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -153,7 +152,7 @@ def open_pool(
     ratio = (
         (plain - alone) / waits_beyond if waits_beyond > 1e-12 * alone and alone <= plain < np.inf else 1.0
     )
-    bursts = gaps_scv(gaps)
+    bursts = float(formulas(gaps).scv)  # of times between arrivals of mean 1
     served = (bursts + inside.leaving_scv(rate)) / (bursts + 1)
     wait = queued / own * served
     if bursts > 1 + 1e-9:  # More of those who come in bursts wait than of those who come at random.
@@ -167,11 +166,6 @@ def open_pool(
     longer = max(least if least > wait else 0.0, paused)
     waits, wait = max(waits, min(longer / hold, 1.0)), max(wait, least) + paused
     return Pool(wait=_wait(wait, waits), hold=hold, taken=rate, most=most * inside.copies, busy=held / tokens)
-
-
-def gaps_scv(gaps: PhaseType) -> float:
-    """Return the squared coefficient of variation of times between arrivals of mean 1."""
-    return float(formulas(gaps).scv)
 
 
 def _numbers(rate: float, speeds: FloatArray, gaps: PhaseType) -> tuple[float, float, float, float]:
@@ -240,18 +234,16 @@ class ClosedPool:
         """Return rate, wait, hold and share that waits for many times outside, by ascending rate."""
         speeds = self.inside.speeds(rate)
         if id(speeds) not in self._known:
-            number = np.arange(self.jobs + 1)
-            down = speeds[np.minimum(number[1:], self.inside.tokens) - 1]
-            rows = []
-            for outside in _OUTSIDE / float(speeds[0]):
-                law = (number == self.jobs).astype(float)
-                if outside:
-                    law = birth_death_law((self.jobs - number[:-1]) / outside, down)
-                taken = float(law[1:] @ down)
-                queued = float(law @ np.maximum(number - self.inside.tokens, 0))
-                held = float(law @ np.minimum(number, self.inside.tokens))
-                rows.append((taken, queued / taken, held / taken, float(law[self.inside.tokens :].sum())))
-            self._known[id(speeds)] = np.array(rows)
+            number, tokens = np.arange(self.jobs + 1), self.inside.tokens
+            down = speeds[np.minimum(number[1:], tokens) - 1]
+            alone = np.append(0.0, np.cumsum(np.log((self.jobs - number[:-1]) / down)))
+            weight = alone - number * np.log(_OUTSIDE / float(speeds[0]))[:, None]
+            law = np.exp(weight - weight.max(axis=1, keepdims=True))
+            law = np.vstack([law / law.sum(axis=1, keepdims=True), number == self.jobs])
+            taken = law[:, 1:] @ down
+            queued, held = law @ np.maximum(number - tokens, 0), law @ np.minimum(number, tokens)
+            rows = taken, queued / taken, held / taken, law[:, tokens:].sum(axis=1)
+            self._known[id(speeds)] = np.column_stack(rows)
         return self._known[id(speeds)]
 
 
