@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from qmodels.composed.decomposition import Decomposition
 from qmodels.composed.fixed_point.state import NO_POOLS, State, walk
+from qmodels.composed.parts import lookup_shares_of
 from qmodels.markov.processes.phase_type_fit import ph_from_moments
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.lower import lower
 from qmodels.systems.composed.parts import Tokens
-from qmodels.systems.composed.program_form import LookupShares, ProgramForm, Site
+from qmodels.systems.composed.program_form import ProgramForm, Site
 from qmodels.systems.composed.steps import Acquire, Release, Step, all_steps
 from qmodels.systems.composed.system import System
 from qmodels.systems.spec.named import Named
@@ -39,7 +41,7 @@ class Places:
     doubts: tuple[str, ...] = ()  # what speaks against it
 
 
-def by_place(system: System, form: ProgramForm, shares: Mapping[str, LookupShares]) -> Places:
+def by_place(system: System, form: ProgramForm) -> Places:
     """Return a system with a flow and a pool for each kind of place at which tokens are taken.
 
     A job uses the pool at its own place: the jobs of a place are a flow of their own, for
@@ -61,7 +63,7 @@ def by_place(system: System, form: ProgramForm, shares: Mapping[str, LookupShare
     if not apart:
         return Places(system=system, doubts=tuple(doubts))
     flows = [system.flow(name) for name in dict.fromkeys(t.flow for t in form.takes if t.part in apart)]
-    kinds = _kinds(system, shares, flows, apart)
+    kinds = _kinds(_unloaded(system), tuple(flow.name for flow in flows), tuple(apart))
     if len(kinds) > 1 and any(flow.window for flow in flows):
         used = {node for kind in kinds for node in kind}
         place = {p: tuple(n for n in at if p not in apart or n in used) for p, at in system.place.items()}
@@ -77,13 +79,22 @@ def _at_home(system: System, take: Site) -> bool:
     return take.own and np.allclose(take.sources, home)
 
 
-def _kinds(
-    system: System, shares: Mapping[str, LookupShares], flows: list[Flow], pools: list[str]
-) -> list[tuple[int, ...]]:
+def _unloaded(system: System) -> System:
+    """Return a system with what its jobs do alone: designs of other rates are as far from place to place."""
+    flows = (
+        replace(flow, think=None) if flow.closed else replace(flow, arrivals=Poisson(), rate=1.0)
+        for flow in system.flows
+    )
+    return replace(system, flows=tuple(flows))
+
+
+@lru_cache(maxsize=64)
+def _kinds(system: System, names: tuple[str, ...], pools: tuple[str, ...]) -> list[tuple[int, ...]]:
     """Return the kinds of places at which some flows begin."""
     found: dict[Any, dict[float, list[int]]] = {}
+    flows = [system.flow(name) for name in names]
     nodes = sorted({node for flow in flows for node in flow.at})
-    distances = _distances(system, shares, {n: [flow for flow in flows if n in flow.at] for n in nodes})
+    distances = _distances(system, {n: [flow for flow in flows if n in flow.at] for n in nodes})
     for node, far in distances.items():
         uses = tuple(flow.at.count(node) / len(flow.at) for flow in flows)
         here = tuple(node in system.place[pool] for pool in pools)
@@ -108,13 +119,12 @@ def _bins(times: list[float], spread: float) -> list[list[float]]:
     return bins
 
 
-def _distances(
-    system: System, shares: Mapping[str, LookupShares], flows: Mapping[int, list[Flow]]
-) -> dict[int, float]:
+def _distances(system: System, flows: Mapping[int, list[Flow]]) -> dict[int, float]:
     """Latency of the programs of some flows from each place, at no load. [ns].
 
     All packets are one network's: at no load they do not meet.
     """
+    shares = lookup_shares_of(system)
     forms = {
         node: lower(system, shares, dict.fromkeys((flow.name for flow in here), (node,)))
         for node, here in flows.items()

@@ -16,8 +16,7 @@ from qmodels.composed.figures import Figures
 from qmodels.composed.fixed_point.state import State
 from qmodels.composed.from_network import network_figures
 from qmodels.composed.from_parts import parts_figures
-from qmodels.composed.parts import lookup_shares
-from qmodels.systems.cache.spec import CacheSystem
+from qmodels.composed.parts import lookup_shares_of
 from qmodels.systems.composed.lower import lower
 from qmodels.systems.composed.steps import Allocate, Fork, Free, all_steps, inner_steps, step_name
 from qmodels.systems.composed.system import System
@@ -97,12 +96,10 @@ def _require_models(system: System) -> None:
 def _solve_point(system: System) -> Answer:
     _require_models(system)
     afford_answer(system)
-    shares = {
-        name: lookup_shares(part) for name, part in system.parts.items() if isinstance(part, CacheSystem)
-    }
+    shares = lookup_shares_of(system)
     form = lower(system, shares)
     circles = deadlock_doubts(system, form)
-    places = by_place(system, form, shares)
+    places = by_place(system, form)
     if places.system is not system:
         form = lower(places.system, shares)
     state = State(places.system, form, Decomposition(places.system, form), names=places.names)

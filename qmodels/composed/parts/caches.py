@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -10,12 +9,17 @@ import numpy as np
 from qmodels.llc.solve_cache import solve_cache
 from qmodels.systems.cache.spec import CacheSystem
 from qmodels.systems.composed.program_form import LookupShares
+from qmodels.systems.composed.system import System
 
 
-def lookup_shares(caches: CacheSystem, cores: int | None = None) -> LookupShares:
+def lookup_shares_of(system: System) -> dict[str, LookupShares]:
+    """Return where look-ups find their lines, by cache."""
+    return {name: lookup_shares(part) for name, part in system.parts.items() if isinstance(part, CacheSystem)}
+
+
+@lru_cache(maxsize=256)
+def lookup_shares(caches: CacheSystem) -> LookupShares:
     """Return where the look-ups of a flow find their lines.
-
-    ``cores``: cores that look up, all equally often, where these are not all there are.
 
     By `qmodels.llc.solve_cache.solve_cache`. Its slices' shares are those of the lines' popularity behind
     the private levels, hot lines included; where it takes the slices as one cache they are equal.
@@ -25,12 +29,6 @@ def lookup_shares(caches: CacheSystem, cores: int | None = None) -> LookupShares
     >>> round(shares.private, 4), shares.hit, round(shares.miss, 4), shares.slices
     (0.2051, 0.0, 0.7949, array([1.]))
     """
-    used = caches.cores if cores is None else min(cores, caches.cores)
-    return _shares(caches if used == caches.cores else replace(caches, cores=used))
-
-
-@lru_cache(maxsize=256)
-def _shares(caches: CacheSystem) -> LookupShares:
     answer = solve_cache(caches)
     past, levels = 1.0, []
     for name in caches.level_names[: len(caches.private)]:

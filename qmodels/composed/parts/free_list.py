@@ -91,12 +91,6 @@ def trial_law(lists: FreeList, *, busy: float, busy_again: float | None = None) 
     return rejection_law(busy=busy, busy_again=again, alloc_trial_count=int(lists.alloc_trial_count))
 
 
-def forced_probability(lists: FreeList, *, busy: float, busy_again: float | None = None) -> float:
-    """Return the probability that the block taken in the end is on a busy bank."""
-    again = busy if busy_again is None else busy_again
-    return float(busy * again ** (int(lists.alloc_trial_count) - 1))
-
-
 def lost_jobs(
     lists: FreeList, streams: tuple[Stream, ...], holds: Any
 ) -> tuple[tuple[float, ...], tuple[str, ...]]:

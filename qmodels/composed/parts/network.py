@@ -110,14 +110,6 @@ def _standstill(offered: Offered, turns: Turns, load: float, fullest: float) -> 
     return max(fullest, load / reach if reach > 0 else INF)
 
 
-def network_capacity(noc: Noc, packets: PacketStreams) -> float:
-    """Return the multiple of all packet rates at which the network saturates, to 0.2 %."""
-    if not np.any(packets.rate > 0):
-        return INF
-    offered = _offered(noc, *_ends(packets))
-    return float(saturation_load(_turns(noc, offered, packets)[0]))
-
-
 def _ends(packets: PacketStreams) -> tuple[bytes, ...]:
     """Return sources, targets and sizes as something that is remembered."""
     ends = (packets.source, packets.target, packets.flits)

@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose
 
 from qmodels import queues
 from qmodels.composed.parts import (
-    forced_probability,
     lookup_shares,
     lost_jobs,
     respond,
@@ -58,7 +57,6 @@ def test_rejections_take_accesses():
     law = trial_law(LISTS, busy=0.3, busy_again=0.5)
     # Of three trials the second is reached with 0.3, the third with 0.15; they take 1, 3 and 4 accesses.
     assert_allclose(law, [0.7, 0.15, 0.15])
-    assert forced_probability(LISTS, busy=0.3, busy_again=0.5) == pytest.approx(0.3 * 0.5 * 0.5)
     mean, square = law @ [1, 3, 4], law @ [1, 9, 16]
     few, many = (
         pointer_memory(LISTS, (stream(Allocate("lists"), 1e-9, trials=t),)).responses[0]
@@ -102,7 +100,7 @@ def test_look_ups_find_what_the_caches_alone_say():
 
 
 def test_fewer_cores_share_the_last_level():
-    assert lookup_shares(CACHES, 1).miss < lookup_shares(CACHES).miss
+    assert lookup_shares(replace(CACHES, cores=1)).miss < lookup_shares(CACHES).miss
     only = lookup_shares(replace(CACHES, private=(), shared=CacheLevel(lines=500)))
     assert only.private == 0.0 and only.hit > 0.0 and only.slices.tolist() == [1.0]
 
