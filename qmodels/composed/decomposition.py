@@ -416,9 +416,11 @@ class Decomposition:
         sources, targets, share = (
             np.concatenate(column) for column in zip(*(leg.pairs for leg in legs), strict=True)
         )
-        ends, kind = np.unique(np.stack([sources, targets, flits]), axis=1, return_inverse=True)
-        source, target, size = ends
-        return _Routes(source=source, target=target, flits=size, kind=kind.ravel(), share=share)
+        number = (sources * noc.topology.nodes + targets) * (flits.max() + 1) + flits
+        _, first, kind = np.unique(number, return_index=True, return_inverse=True)
+        return _Routes(
+            source=sources[first], target=targets[first], flits=flits[first], kind=kind, share=share
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
