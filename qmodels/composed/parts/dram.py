@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -235,7 +236,12 @@ def _waits(spec: DramSystem, offered: Offered, streams: tuple[Stream, ...]) -> t
         return mixed_waits(spec, kinds), tuple(doubts)
     if len({(k.blocks, k.follows) for k in kinds}) > 1:
         doubts.append(IN_ORDER)
-    return pure_waits(replace(spec, traffic=traffic), sum(k.rate for k in kinds)), tuple(doubts)
+    return pure_waits(_with_traffic(spec, traffic), sum(k.rate for k in kinds)), tuple(doubts)
+
+
+@lru_cache(maxsize=256)
+def _with_traffic(spec: DramSystem, traffic: Any) -> DramSystem:
+    return replace(spec, traffic=traffic)
 
 
 def _own_traffic(kinds: Sequence[Kind], *, ordered: bool) -> Any:
@@ -298,9 +304,15 @@ def _offered(spec: DramSystem, streams: tuple[Stream, ...]) -> Offered:
 
 def batch_groups(stream: Stream) -> list[tuple[int, float, float]]:
     """Return the sizes that stand for a stream's batches: blocks, accesses per ns, share of the issues."""
-    sizes = np.arange(stream.batch.size)
-    used = sizes[(stream.batch > 0) & (sizes > 0)]
-    weight = stream.batch[used]
+    return [(size, stream.rate * each, share) for size, each, share in _sizes(stream.batch.tobytes())]
+
+
+@lru_cache(maxsize=1024)
+def _sizes(batch: bytes) -> list[tuple[int, float, float]]:
+    """Return the sizes that stand for a law of batches: blocks, accesses of an issue, share of the issues."""
+    law = np.frombuffer(batch)
+    used = np.flatnonzero(law[1:] > 0) + 1
+    weight = law[used]
     if used.size <= GROUPS:
         groups = [np.array([k]) for k in range(used.size)]
     else:
@@ -310,5 +322,5 @@ def batch_groups(stream: Stream) -> list[tuple[int, float, float]]:
     result = []
     for group in groups:
         issues, accesses = float(weight[group].sum()), float(weight[group] @ used[group])
-        result.append((max(round(accesses / issues), 1), stream.rate * accesses, issues))
+        result.append((max(round(accesses / issues), 1), accesses, issues))
     return result

@@ -76,7 +76,7 @@ def access_times(spec: DramSystem, waits: ChannelWaits, hits: float, *, write: b
         common=common,
         spread=hits * (1 - hits) * row**2,
         written=(waiting, waiting**2),
-        last=waits.write_last if write else None,
+        last=waits.write_last[0] if write and waits.write_last else None,
     )
 
 

@@ -22,7 +22,7 @@ from qmodels.systems.memory.dram_traffic import Packets, RandomBlocks
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ChannelWaits:
-    """Mean parts of a latency at one channel, arrays of one value for each load. [cycles]."""
+    """Mean parts of a latency at one channel, arrays of one value for each load or each kind. [cycles]."""
 
     row: Any  # opening the row, unloaded
     row_hit_ratio: Any  # accesses that find their row open
@@ -38,12 +38,12 @@ class ChannelWaits:
     residual: Any  # part of ``queue``: for the rest of such a time
     pushed: Any  # how much later reads go on after a refresh, because writes are forced out then, mean
     write_queue: Any  # what writes wait until it is their turn
-    # The wait of the last of writes that come together, at one load; None where none wait, or of several.
-    write_last: LastWrites | None
+    # The last of writes of each kind that come together; None where none wait, or at several loads.
+    write_last: tuple[LastWrites, ...] | None
     row_open: Any  # probability that another row is open where a row is to be opened
     bank_conflict: Any  # probability that an access finds its bank busy; None where it follows from the waits
     refreshed: Any  # probability that an access is delayed by a refresh
-    alone: float  # part of ``bus``: by those of its own packet, the memory otherwise idle
+    alone: Any  # part of ``bus``: by those of its own packet, the memory otherwise idle
     # Of bank, activation, bus and refresh: the longest time that one predecessor makes an access wait.
     reach: dict[str, Any]
 
@@ -67,7 +67,7 @@ def channel_waits(
 ) -> ChannelWaits:
     r"""Return where accesses wait at a channel that gets ``rate`` of them, below its largest rate.
 
-    Packets are those of the traffic, or others whose times are given: a mixture of several kinds.
+    Packets are those of the traffic, or others whose times are given: at one load, several kinds.
 
     Three kinds of servers in a hierarchy, a pair of accesses meeting at the narrowest they share:
     bus (time :math:`L`), row commands of a rank (:math:`s = \max(t_{FAW}/4, t_{RRD})`), bank
@@ -232,21 +232,22 @@ def _writes(
         reads, size = packets.directions or (((1.0, packets.size, packets.alone),), packets.size)
     accesses = sum(share * accesses for share, accesses, _ in reads)
     ahead = own.bank + own.activation + own.bus
+    loads = np.broadcast_arrays(rate, row_open, *refreshes)
+    shape = np.shape(ahead)
     found = []
-    for x, before, opened, out, block in np.nditer(np.broadcast_arrays(rate, ahead, row_open, *refreshes)):
-        visits = float(x) * (1 - write) / accesses
+    # At one load all kinds of accesses are one call.
+    kinds = np.reshape(ahead, (loads[0].size, -1))
+    for before, x, opened, out, block in zip(kinds, *(one.ravel().tolist() for one in loads), strict=True):
+        visits = x * (1 - write) / accesses
         both = Directions(
             reads=tuple(ReadVisits(share * visits, accesses, alone) for share, accesses, alone in reads),
-            writes=float(x) * write / size,
+            writes=x * write / size,
             write_size=size,
             miss=miss,
         )
-        known = {"wait": float(before), "row_open": float(opened)}
-        known |= {"refreshed": float(out), "block": float(block)}
-        found.append(write_queue(spec, both, each=each, **known))
-    queue, draining, residual, pushed, stay = (
-        np.reshape([one[k] for one in found], np.shape(rate)) for k in range(5)
-    )
+        known = {"row_open": opened, "refreshed": out, "block": block}
+        found.append(write_queue(spec, both, wait=before, each=each, **known))
+    queue, draining, residual, pushed, stay = (np.reshape([one[k] for one in found], shape) for k in range(5))
     last = found[0].last if np.ndim(rate) == 0 else None
     stay = np.maximum(stay - ahead - opening - own.alone, 0.0)
     return Queued(queue, draining, residual, pushed, stay, last)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -21,6 +22,7 @@ from qmodels.memory.dram.visit_pairs import met_visits
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.memory.dram_traffic import Packets
 
+ONE_BLOCK = Packets(arrival_rate=1.0, blocks=1)
 PAIRS = 1024
 """Pairs of packets of two kinds that are followed."""
 
@@ -78,8 +80,7 @@ def mixed_waits(spec: DramSystem, kinds: Sequence[Kind], largest_load: float = 0
     Writes: see `qmodels.memory.dram.writes.queue`.
     """
     total = sum(kind.rate for kind in kinds)
-    plain = [packets_alone(spec, kind.blocks, kind.write) for kind in kinds]
-    tables, patterns = zip(*(_followed(one) for one in plain), strict=True)
+    tables, patterns, met = _met(spec, tuple((kind.blocks, kind.write) for kind in kinds))
     opened = [_stays_open(spec, kind, total, p) for kind, p in zip(kinds, patterns, strict=True)]
     times = [
         _with_hits(spec, one, hits, p.row_hit_ratio)
@@ -88,25 +89,19 @@ def mixed_waits(spec: DramSystem, kinds: Sequence[Kind], largest_load: float = 0
     hits = [h + (1 - h) * p.row_hit_ratio for h, p in zip(opened, patterns, strict=True)]
     share = float(patterns[0].channel_share.max())
     visits = np.array([kind.rate * share / one.size for kind, one in zip(kinds, times, strict=True)])
-    slopes = _slopes(spec, plain, times, opened)
+    slopes = _slopes(spec, met, times, np.array(opened))
     part = visits / visits.sum()
     writes = sum(kind.rate for kind in kinds if kind.write) / total
     mean_hits = sum(k.rate * h for k, h in zip(kinds, hits, strict=True)) / total
-    traffic = Packets(arrival_rate=total, blocks=1, write_fraction=min(writes, 1.0))
-    mixture = replace(spec, traffic=traffic)
-    directions = _directions(kinds, times, visits)
-    together = [
-        replace(_combined(times, part, slopes[k], times[k]), directions=directions) for k in range(len(kinds))
-    ]
+    mixture = _writing(spec, min(writes, 1.0))
+    together = replace(_combined(times, part, slopes), directions=_directions(kinds, times, visits))
     pattern = replace(patterns[0], row_hit_ratio=mean_hits, bank_share=_bank_share(patterns, kinds, total))
-    limits = channel_limits(mixture, pattern, together[0])
+    limits = channel_limits(mixture, pattern, together)
     rate = min(total * share, largest_load * binding(limits)[1])
 
     def waits() -> tuple[ChannelWaits, ...]:
-        return tuple(
-            _of_kind(channel_waits(mixture, pattern, 0, rate, one), h, mean_hits)
-            for h, one in zip(hits, together, strict=True)
-        )
+        found = channel_waits(mixture, pattern, 0, rate, together)
+        return tuple(_of_kind(found, k, h, mean_hits) for k, h in enumerate(hits))
 
     return Mixed(find=waits, row_hit_ratio=tuple(hits), limits=limits, rate=total * share)
 
@@ -160,8 +155,21 @@ def alone_columns(spec: DramSystem, kind: Kind) -> tuple[float, float, float, fl
 
     From the arrival of the packet at a channel, with the rows opened. [cycles] At last, of how many banks.
     """
-    times, _ = _followed(packets_alone(spec, kind.blocks, kind.write))
+    return _columns(spec, kind.blocks, kind.write)
+
+
+@lru_cache(maxsize=1024)
+def _columns(spec: DramSystem, blocks: int, write: bool) -> tuple[float, float, float, float]:
+    times, _ = _followed(packets_alone(spec, blocks, write))
     return *times.columns, times.size, times.banks
+
+
+def _writing(spec: DramSystem, share: float) -> DramSystem:
+    """Return a system with packets of which a share is written; both are known to be in their ranges."""
+    traffic, mixture = copy(ONE_BLOCK), copy(spec)
+    object.__setattr__(traffic, "write_fraction", share)
+    object.__setattr__(mixture, "traffic", traffic)
+    return mixture
 
 
 @lru_cache(maxsize=1024)
@@ -171,10 +179,20 @@ def packets_alone(spec: DramSystem, blocks: int, write: bool) -> DramSystem:
     return replace(spec, controller_cycles=0, traffic=traffic)
 
 
-def _of_kind(waits: ChannelWaits, hits: float, mean_hits: float) -> ChannelWaits:
+def _of_kind(waits: ChannelWaits, k: int, hits: float, mean_hits: float) -> ChannelWaits:
     """Return the waits of a kind with row hits of its own; those of rows that a refresh closed included."""
-    row = waits.row * (1 - hits) / (1 - mean_hits) if mean_hits < 1 else waits.row
-    return replace(waits, row=row, row_hit_ratio=waits.row_hit_ratio + hits - mean_hits)
+
+    def own(value: Any) -> Any:
+        return value[k] if np.ndim(value) else value
+
+    names = (field.name for field in fields(ChannelWaits) if field.name not in ("reach", "write_last"))
+    values = {name: own(getattr(waits, name)) for name in names}
+    row = values["row"] * (1 - hits) / (1 - mean_hits) if mean_hits < 1 else values["row"]
+    values |= {"row": row, "row_hit_ratio": values["row_hit_ratio"] + hits - mean_hits}
+    last = waits.write_last and waits.write_last[k : k + 1]
+    return ChannelWaits(
+        **values, reach={name: own(each) for name, each in waits.reach.items()}, write_last=last
+    )
 
 
 def _directions(
@@ -217,24 +235,28 @@ def _with_hits(spec: DramSystem, times: PacketTimes, hits: float, inside: float)
     )
 
 
+@lru_cache(maxsize=256)
+def _met(
+    spec: DramSystem, kinds: tuple[tuple[int, bool], ...]
+) -> tuple[tuple[PacketTimes, ...], tuple[AccessPattern, ...], FloatArray]:
+    """Return what packets of each kind are alone, and what one visit a cycle adds to them, (of, by)."""
+    plain = [packets_alone(spec, blocks, write) for blocks, write in kinds]
+    times, patterns = zip(*(_followed(one) for one in plain), strict=True)
+    met = np.array([[(t.delay, t.conflict) for _ in kinds] for t in times])
+    for i in range(len(kinds)):
+        for j in range(i):
+            of_later, of_first = _cross_slopes(plain[j], plain[i])[::-1]
+            met[i, j], met[j, i] = np.array(of_later) / times[i].size, np.array(of_first) / times[j].size
+    return times, patterns, met
+
+
 def _slopes(
-    spec: DramSystem, plain: Sequence[DramSystem], times: Sequence[PacketTimes], opened: Sequence[float]
+    spec: DramSystem, met: FloatArray, times: Sequence[PacketTimes], opened: FloatArray
 ) -> FloatArray:
     """Delay added to accesses of each kind by one visit of each kind per cycle, (of, by)."""
-    slot = bus_time(spec)
-    count = len(plain)
-    result = np.zeros((count, count, 2))
-    for i in range(count):
-        for j in range(count):
-            if i == j:
-                followed = times[i].delay, times[i].conflict
-            else:
-                met = _cross_slopes(plain[min(i, j)], plain[max(i, j)])[int(i > j)]
-                followed = met[0] / times[i].size, met[1] / times[i].size
-            bus = times[j].bus[1] * slot**2 / 2
-            both = (1 - opened[i]) * (1 - opened[j])
-            result[i, j] = both * followed[0] + (1 - both) * bus, both * followed[1]
-    return result
+    bus = np.array([t.bus[1] for t in times]) * bus_time(spec) ** 2 / 2
+    both = np.outer(1 - opened, 1 - opened)
+    return np.stack([both * met[:, :, 0] + (1 - both) * bus, both * met[:, :, 1]], axis=2)
 
 
 @lru_cache(maxsize=1024)
@@ -294,10 +316,8 @@ def _alternating(both: Sequence[Visits]) -> tuple[Visits, Any]:
     ), kind
 
 
-def _combined(
-    times: Sequence[PacketTimes], part: FloatArray, slopes: FloatArray, own: PacketTimes
-) -> PacketTimes:
-    """Return the visits of all kinds as one, as the accesses of one of them meet it."""
+def _combined(times: Sequence[PacketTimes], part: FloatArray, slopes: FloatArray) -> PacketTimes:
+    """Return the visits of all kinds as one, as the accesses of each of them meet it."""
 
     def mean(values: Any) -> float:
         return float(part @ np.asarray(values, dtype=float))
@@ -305,10 +325,10 @@ def _combined(
     banks = mean([t.banks for t in times])
     return PacketTimes(
         size=mean([t.size for t in times]),
-        alone=own.alone,
-        delay=mean(slopes[:, 0]),
-        conflict_alone=own.conflict_alone,
-        conflict=mean(slopes[:, 1]),
+        alone=np.array([t.alone for t in times]),
+        delay=slopes[:, :, 0] @ part,
+        conflict_alone=np.array([t.conflict_alone for t in times]),
+        conflict=slopes[:, :, 1] @ part,
         bus=(mean([t.bus[0] for t in times]), mean([t.bus[1] for t in times])),
         row_commands=(mean([t.row_commands[0] for t in times]), mean([t.row_commands[1] for t in times])),
         bank=(

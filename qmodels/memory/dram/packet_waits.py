@@ -23,13 +23,14 @@ class PacketTimes:
     """Use of a channel's resources by packets of ``size`` accesses each."""
 
     size: float  # accesses of a packet at the channel, mean of those that use it
-    # Mean delay of an access in an idle system but for opening its row: by those of its packet [cycles].
-    alone: float
-    delay: float  # what an access is delayed by others per packet and cycle at low load [cycles^2]
+    # Mean delay of an access in an idle system but for opening its row: by those of its packet [cycles]. This
+    # and the next three are arrays where accesses of several kinds meet these packets.
+    alone: Any
+    delay: Any  # what an access is delayed by others per packet and cycle at low load [cycles^2]
     # conflict_alone, conflict: accesses that find their bank busy in an idle system, and what a packet per
     # cycle adds to it at low load.
-    conflict_alone: float
-    conflict: float
+    conflict_alone: Any
+    conflict: Any
     # bus, row_commands: mean and second moment of the accesses, and of the row commands in a rank, of a
     # packet.
     bus: Moments

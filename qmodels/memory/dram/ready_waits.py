@@ -41,7 +41,7 @@ class ReadyWaits:
     bank_load: Any
     reach: dict[str, Any]
     conflict: Any = None
-    alone: float = 0.0
+    alone: Any = 0.0
 
 
 def _free(load: Any, held: Any) -> Any:
@@ -131,7 +131,7 @@ def packet_waits(spec: DramSystem, packets: PacketTimes, rate: Any) -> ReadyWait
         each = at_bank * (1 - packets.banks / g.channel_banks) / max(1 - 1 / g.channel_banks, 1e-9)
     waiting = each * (bus + activation)
     first = 1 - packets.conflict_alone
-    met = visits * packets.conflict / max(first, 1e-9)
+    met = visits * packets.conflict / np.maximum(first, 1e-9)
     found = packets.conflict_alone + first * np.minimum((met + waiting) / (1 + waiting), 1.0)
     return ReadyWaits(
         bus=bus,

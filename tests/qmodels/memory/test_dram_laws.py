@@ -25,7 +25,7 @@ from qmodels.memory.dram.sequence_waits import Paths, _weights
 from qmodels.memory.dram.solve import quantiles, solve_dram
 from qmodels.memory.dram.stream_waits import StreamTimes
 from qmodels.memory.dram.writes.drains import Turns
-from qmodels.memory.dram.writes.queue import refreshed_writes
+from qmodels.memory.dram.writes.queue import Directions, ReadVisits, refreshed_writes, write_queue
 from qmodels.systems.memory.dram_map import DramGeometry, Interleaved
 from qmodels.systems.memory.dram_timing import abstract
 from qmodels.systems.memory.dram_traffic import Packets
@@ -468,3 +468,25 @@ def test_a_stream_that_goes_to_one_bank_waits_as_in_md1(load):
     assert access_pattern(spec).bank_share == 1
     found = solve_dram(replace(spec, scheduler="oldest-ready-first"))
     assert_allclose(found.read_latency - 4, load * 20 / (2 * (1 - load)), rtol=0.02)
+
+
+@few
+@given(
+    waits=st.lists(st.floats(0.0, 200.0), min_size=1, max_size=5),
+    reads=st.floats(1e-4, 0.05),
+    writes=st.floats(1e-5, 0.01),
+    size=st.sampled_from([1.0, 3.0, 8.0]),
+)
+def test_kinds_of_accesses_wait_for_writes_as_each_alone(waits, reads, writes, size):
+    both = Directions(
+        reads=(ReadVisits(reads, 2.0, 5.0), ReadVisits(reads / 2, 1.0, 0.0)),
+        writes=writes,
+        write_size=size,
+        miss=0.7,
+    )
+    given = {"row_open": 0.6, "each": 5.0, "refreshed": 0.04, "block": 400.0}
+    together = write_queue(DDR4, both, wait=np.array(waits), **given)
+    for k, wait in enumerate(waits):
+        alone = write_queue(DDR4, both, wait=np.array([wait]), **given)
+        assert_allclose([one[k] for one in together[:5]], np.ravel(alone[:5]), rtol=1e-9, atol=1e-12)
+        assert_allclose(together.last[k].of(8, 2.0), alone.last[0].of(8, 2.0), rtol=1e-9, atol=1e-12)

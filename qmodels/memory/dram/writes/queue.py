@@ -15,8 +15,8 @@ from qmodels.memory.dram.writes.drains import COUNTS, LEAST_LEFT, Turns
 from qmodels.memory.dram.writes.last import LastWrites
 from qmodels.systems.memory.dram_system import DramSystem
 
-POINTS = 120
-"""Times at which the presence of reads is looked at."""
+NODES = np.linspace(0.0, 1.0, 120) ** 2
+"""Times at which the presence of reads is looked at, over the longest."""
 MOST_STOLEN = 0.9
 """Share of the rows opened to write that a read closes again, at most."""
 STEPS = 16
@@ -52,20 +52,20 @@ class Directions:
 class Queued(NamedTuple):
     """Waits of reads for forced writes, and of writes."""
 
-    # Numbers, or arrays of one value for each load.
+    # Arrays of one value for each load, or for each kind of accesses at one.
     reads: Any  # mean wait of a read [cycles]
     draining: Any  # share of the time that drains take
     residual: Any  # what reads wait for the rest of a drain, part of ``reads`` [cycles]
     pushed: Any  # how long a drain that follows a refresh takes, mean over the refreshes [cycles]
     writes: Any  # how long a write stays [cycles]
-    last: LastWrites | None
+    last: tuple[LastWrites, ...] | None  # of the kinds at one load
 
 
 def write_queue(
     spec: DramSystem,
     both: Directions,
     *,
-    wait: float,
+    wait: FloatArray,
     row_open: float,
     each: float,
     refreshed: float = 0.0,
@@ -73,9 +73,9 @@ def write_queue(
 ) -> Queued:
     r"""Wait of reads for forced writes, and of writes for reads.
 
-    ``both``: what is read and written; ``wait``: wait of a read for others that read or write meanwhile,
-    without opening its row [cycles]; ``row_open``: probability that a row is to be closed where one is
-    opened; ``each``: time of the channel for an access [cycles]; ``refreshed``: share of the time that
+    ``both``: what is read and written; ``wait``: wait of a read of each kind for others that read or write
+    meanwhile, without opening its row [cycles]; ``row_open``: probability that a row is to be closed where
+    one is opened; ``each``: time of the channel for an access [cycles]; ``refreshed``: share of the time that
     refreshes take; ``block``: how long one does [cycles].
 
     Writes go on as soon as no read waits. Visits that read are taken to come and go as in :math:`M/G/\infty`:
@@ -116,41 +116,34 @@ def write_queue(
     _, turned, column = _idle_waits(both, opening + t.read_to_write, wait, t.t_rc, t.t_rcd)
     again = np.expm1(present) / nu
     held = t.t_rcd + column
-    stolen = min(-np.expm1(-both.read_rate / spec.geometry.channel_banks * held), MOST_STOLEN)
+    stolen = np.minimum(-np.expm1(-both.read_rate / spec.geometry.channel_banks * held), MOST_STOLEN)
     begun = until + row_open * close + column + stolen / (1 - stolen) * (t.t_rc + held)
     length = both.miss * begun + (1 - both.miss) * turned + opening + (both.write_size - 1) / 2 * each
-    pace = np.minimum(number / max(length, each), np.exp(-present) / each)
-    begins = np.where(number > low, 1 / max(again, opening, each), 0.0)
+    pace = np.minimum(number / np.maximum(length, each)[:, None], np.exp(-present)[:, None] / each)
+    often = 1 / np.maximum(again, max(opening, each))
+    begins = np.where(number > low, often[:, None], 0.0)
     law, forced = _waiting(arriving / batch, batch, pace, begins, low)
     drains = law * begins
-    drains[-1] += forced
-    drains, busy = drains / (1 + drains @ drain), float(drains @ drain / (1 + drains @ drain))
+    drains[:, -1] += forced
+    once = drains @ drain
+    drains, busy = drains / (1 + once)[:, None], once / (1 + once)
     longest = np.sqrt(drain**2 + spread)
     delays = _held_up(longest, both.read_rate, partial(turns.paces, cycle=t.t_rc))
-    queue = float(drains @ delays)
     load = turns.load(both.read_rate, arriving) / (1 - refreshed)
-    left = max((1 - busy) * (1 - load), LEAST_LEFT**2)
-    residual = float(drains @ longest**2) / 2
-    queue += residual / (high - low) * load / left
-    pushed = float(law @ pdtrc(high - 1 - number, arriving * block)) * float(longest[-1])
-    stored = (1 - busy) * float(law @ number) + float((drains * drain) @ (number + low)) / 2
-    last = LastWrites(
-        law=law,
-        arrivals=arriving / batch,
-        batch=batch,
-        pace=pace,
-        begins=begins,
-        drain=drain,
-        low=low,
-        each=each,
-    )
+    left = np.maximum((1 - busy) * (1 - load), LEAST_LEFT**2)
+    residual = drains @ longest**2 / 2
+    queue = drains @ delays + residual / (high - low) * load / left
+    pushed = law @ pdtrc(high - 1 - number, arriving * block) * longest[-1]
+    stored = (1 - busy) * (law @ number) + (drains * drain) @ (number + low) / 2
+    chain = partial(LastWrites, arrivals=arriving / batch, batch=batch, drain=drain, low=low, each=each)
+    rows = zip(law, pace, begins, strict=True)
     return Queued(
         reads=queue,
-        draining=min(float(drains @ longest), 1.0),
-        residual=min(residual, queue),
+        draining=np.minimum(drains @ longest, 1.0),
+        residual=np.minimum(residual, queue),
         pushed=pushed,
         writes=stored / max(arriving, 1e-12),
-        last=last,
+        last=tuple(chain(law=one, pace=fast, begins=how) for one, fast, how in rows),
     )
 
 
@@ -170,8 +163,8 @@ def refreshed_writes(spec: DramSystem, rate: Any, *, wait: Any, block: Any, load
 
 
 def _idle_waits(
-    both: Directions, opening: float, wait: float, reach: float, later: float
-) -> tuple[float, float, float]:
+    both: Directions, opening: float, wait: FloatArray, reach: float, later: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the mean number of visits that read, the wait for a moment without, and again some time later.
 
     A visit is present while its rows are opened and its accesses delay each other, and for a wait whose
@@ -179,14 +172,15 @@ def _idle_waits(
     """
     fixed = np.array([opening + 2 * visits.alone for visits in both.reads])
     rate = np.array([visits.rate for visits in both.reads])
-    longest = max(float(fixed.max()) + 12 * (wait + reach), later)
-    t = longest * np.linspace(0.0, 1.0, POINTS) ** 2
-    behind = t[:, None] - fixed
-    left = np.maximum(-behind, 0.0) + wait * np.exp(-np.maximum(behind, 0.0) / max(wait + reach, 1e-9))
+    longest = np.maximum(fixed.max() + 12 * (wait + reach), later)
+    t, mean = longest[:, None] * NODES, wait[:, None, None]
+    behind = t[:, :, None] - fixed
+    left = np.maximum(-behind, 0.0) + mean * np.exp(-np.maximum(behind, 0.0) / np.maximum(mean + reach, 1e-9))
     g = np.minimum(left @ rate, MOST_PRESENT)
     more = np.expm1(g)
-    total = np.concatenate([[0.0], np.cumsum(np.diff(t) * (more[1:] + more[:-1]) / 2)])
-    return float(g[0]), float(total[-1]), float(np.interp(later, t, total))
+    total = np.zeros(g.shape)
+    total[:, 1:] = np.cumsum(np.diff(t) * (more[:, 1:] + more[:, :-1]) / 2, axis=1)
+    return g[:, 0], total[:, -1], np.array([np.interp(later, *row) for row in zip(t, total, strict=True)])
 
 
 def _held_up(drain: FloatArray, rate: float, pace: Callable[[FloatArray], FloatArray]) -> FloatArray:
@@ -204,20 +198,17 @@ def _held_up(drain: FloatArray, rate: float, pace: Callable[[FloatArray], FloatA
 
 def _waiting(
     arrivals: float, batch: int, pace: FloatArray, begins: FloatArray, low: int
-) -> tuple[FloatArray, float]:
-    """Return the law of the number of waiting writes, and how often they are forced out. [1/cycle]."""
-    high = pace.size
+) -> tuple[FloatArray, FloatArray]:
+    """Return laws of the number of waiting writes, and how often they are forced out. [1/cycle]."""
+    kinds, high = pace.shape
     n = np.arange(high)
-    moves = np.zeros((high, high))
-    moves[n[1:], n[:-1]] = pace[1:]
-    moves[n, low] += begins
-    to = np.where(n + batch < high, n + batch, low)
-    np.add.at(moves, (n, to), arrivals)
-    moves[n, n] -= moves.sum(axis=1)
-    matrix: Any = moves.T.copy()
-    matrix[0] = 1.0
-    right = np.zeros(high)
-    right[0] = 1.0
-    law = np.maximum(np.linalg.solve(matrix, right), 0.0)
-    law /= law.sum()
-    return law, float(arrivals * law[n + batch >= high].sum())
+    moves = np.zeros((kinds, high, high))
+    moves[:, n[1:], n[:-1]] = pace[:, 1:]
+    moves[:, n, low] += begins
+    moves[:, n, np.where(n + batch < high, n + batch, low)] += arrivals
+    moves[:, n, n] -= moves.sum(axis=2)
+    matrix = moves.transpose(0, 2, 1).copy()
+    matrix[:, 0] = 1.0
+    law = np.maximum(np.linalg.solve(matrix, np.eye(high)[:, :1])[:, :, 0], 0.0)
+    law /= law.sum(axis=1, keepdims=True)
+    return law, arrivals * law[:, n + batch >= high].sum(axis=1)
