@@ -470,7 +470,6 @@ def test_a_stream_that_goes_to_one_bank_waits_as_in_md1(load):
     assert_allclose(found.read_latency - 4, load * 20 / (2 * (1 - load)), rtol=0.02)
 
 
-@few
 @given(
     waits=st.lists(st.floats(0.0, 200.0), min_size=1, max_size=5),
     reads=st.floats(1e-4, 0.05),
