@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qmodels.systems.spec.lazy_names import attached
+from qmodels.systems.spec.kind import attached
 
 GROUPS = ("queues", "networks", "markov", "laws", "traffic", "noc", "memory", "packets", "steps", "parts")
 
@@ -54,13 +54,13 @@ if TYPE_CHECKING:
     from qmodels.systems.composed.system import System as System
     from qmodels.systems.memory.dram_system import DramSystem as DramSystem
     from qmodels.systems.memory.dram_system import dram as dram
-    from qmodels.systems.memory.numa import NumaMachine as NumaMachine
+    from qmodels.systems.memory.numa_system import NumaMachine as NumaMachine
     from qmodels.systems.noc.spec import Noc as Noc
-    from qmodels.systems.noc.topologies import crossbar as crossbar
-    from qmodels.systems.noc.topologies import mesh as mesh
-    from qmodels.systems.noc.topologies import ring as ring
-    from qmodels.systems.noc.topologies import spidergon as spidergon
-    from qmodels.systems.noc.topologies import torus as torus
+    from qmodels.systems.noc.topology import crossbar as crossbar
+    from qmodels.systems.noc.topology import mesh as mesh
+    from qmodels.systems.noc.topology import ring as ring
+    from qmodels.systems.noc.topology import spidergon as spidergon
+    from qmodels.systems.noc.topology import torus as torus
     from qmodels.systems.packets.data_queueing import DataQueueing as DataQueueing
     from qmodels.systems.packets.packet_processor import PacketProcessor as PacketProcessor
     from qmodels.systems.programs.messaging import MessageProgram as MessageProgram
@@ -93,9 +93,9 @@ else:
             "qmodels.systems.composed.parts": "Tokens",
             "qmodels.systems.composed.system": "System",
             "qmodels.systems.memory.dram_system": "DramSystem dram",
-            "qmodels.systems.memory.numa": "NumaMachine",
+            "qmodels.systems.memory.numa_system": "NumaMachine",
             "qmodels.systems.noc.spec": "Noc",
-            "qmodels.systems.noc.topologies": "crossbar mesh ring spidergon torus",
+            "qmodels.systems.noc.topology": "crossbar mesh ring spidergon torus",
             "qmodels.systems.packets.data_queueing": "DataQueueing",
             "qmodels.systems.packets.packet_processor": "PacketProcessor",
             "qmodels.systems.programs.messaging": "MessageProgram",

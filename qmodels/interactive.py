@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qmodels.beside import package
-from qmodels.systems.memory.dram_presets import PRESETS
+from qmodels.systems.memory.dram_timing import PRESETS
 from qmodels.systems.spec.conditions import conditions, metric_named
 from qmodels.systems.spec.text.toml import spec_from_toml
 

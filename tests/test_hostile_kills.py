@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 import qmodels as qm
 from cases.cli.main import main
-from qmodels.systems.spec.saving import _plain
+from qmodels.systems.spec.store import _plain
 from qmodels.systems.spec.whole import whole
 from validate import RunSet, calibrate, simulate
 from validate.dram.experiment import DramExperiment

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 import qmodels as qm
 from qmodels import laws, queues
 from qmodels.systems.laws.kinds import LAWS, RENEWAL
-from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
+from qmodels.systems.packets.data_queueing import QueueTraffic
 from qmodels.systems.spec.text.toml import from_toml, to_toml
 from qmodels.systems.traffic.arrivals import modelled
 from qmodels.traffic import OnOff, Poisson

@@ -22,7 +22,7 @@ import qmodels as qm
 from optimize import Space, explore, field_paths, get_field, replace_fields
 from qmodels import PacketProcessor, Workload, dram
 from qmodels.memory import StridedBlocks
-from qmodels.systems.memory.dram_traffic import Packets
+from qmodels.systems.memory.dram_system import Packets
 from qmodels.systems.spec.fields import takes_array
 from qmodels.systems.spec.kind import KINDS, kind_named
 from qmodels.systems.spec.text.toml import to_toml

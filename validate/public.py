@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qmodels.systems.spec.lazy_names import attached
+from qmodels.systems.spec.kind import attached
 
 if TYPE_CHECKING:
     from validate.calibration import Calibration as Calibration
     from validate.calibration import calibrate as calibrate
-    from validate.campaigns.result import Campaign as Campaign
-    from validate.campaigns.result import CampaignInterrupted as CampaignInterrupted
+    from validate.campaigns.experiment import Campaign as Campaign
+    from validate.campaigns.experiment import CampaignInterrupted as CampaignInterrupted
     from validate.campaigns.simulate import simulate as simulate
-    from validate.campaigns.table_files import write_parquet as write_parquet
+    from validate.campaigns.store import write_parquet as write_parquet
     from validate.comparison.model import compare as compare
     from validate.comparison.paired import PairComparison as PairComparison
     from validate.comparison.result import Comparison as Comparison
@@ -30,9 +30,9 @@ else:
         "validate",
         {
             "validate.calibration": "Calibration calibrate",
-            "validate.campaigns.result": "Campaign CampaignInterrupted",
+            "validate.campaigns.experiment": "Campaign CampaignInterrupted",
             "validate.campaigns.simulate": "simulate",
-            "validate.campaigns.table_files": "write_parquet",
+            "validate.campaigns.store": "write_parquet",
             "validate.comparison.model": "compare",
             "validate.comparison.paired": "PairComparison",
             "validate.comparison.result": "Comparison SweepComparison",

@@ -17,7 +17,7 @@ SIMULATORS = {
     "noc": "noc.experiment:NocExperiment",
     "message-program": "messaging.experiment:ProgramExperiment",
     "dram": "dram.experiment:DramExperiment",
-    "cache": "cache.experiment:CacheExperiment",
+    "cache": "cache.hierarchies:CacheExperiment",
     "llc-processor": "llc_processor.experiment:LlcProcessorExperiment",
     "numa": "numa.experiment:NumaExperiment",
     "system": "composed.experiment:SystemExperiment",

@@ -15,7 +15,7 @@ from cases.study.screen import words
 from cases.study.stream import trace_limits, trace_note, trace_summary
 from cases.tables import columns_of, csv_text, many, text_table, unit
 from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.spec.saving import said
+from qmodels.systems.spec.store import said
 
 if TYPE_CHECKING:
     from qmodels.systems.spec.result import Result

@@ -45,7 +45,7 @@ def describe(
 
     qmodels describe packet-processor dram. Of a published case its systems are listed, with their numbers.
     """
-    from qmodels.systems.memory.dram_presets import PRESETS
+    from qmodels.systems.memory.dram_timing import PRESETS
     from qmodels.systems.spec.describe import describe as describe_fields
 
     output = Output(as_json)
@@ -71,7 +71,7 @@ def describe(
 def _kinds() -> Forms:
     from cases.systems import system_files
     from cases.tables import text_table
-    from qmodels.systems.memory.dram_presets import PRESETS
+    from qmodels.systems.memory.dram_timing import PRESETS
     from qmodels.systems.spec.kind import kinds
 
     found = {name: (one.spec().__doc__ or "").strip().partition("\n")[0] for name, one in kinds().items()}
@@ -151,7 +151,7 @@ def _overview(kind: str, rows: Sequence[FieldRow]) -> Iterator[str]:
 
     Memory presets stand below the parts that take them.
     """
-    from qmodels.systems.memory.dram_presets import PRESETS
+    from qmodels.systems.memory.dram_timing import PRESETS
 
     default, of_type = ({row.name: getattr(row, one) for row in rows} for one in ("default", "type"))
     inside: dict[str, list[FieldRow]] = {}

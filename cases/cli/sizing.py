@@ -14,7 +14,7 @@ from cases.study.stream import rescaled
 from optimize.analysis.inverse import Size
 from optimize.analysis.sizing import size as size_spec
 from optimize.checks import Range, size_of
-from optimize.spaces.stability import STABLE
+from optimize.spaces.evaluation import STABLE
 from qmodels.systems.spec.conditions import conditions, plain, quantity
 from qmodels.systems.spec.fields import find_field, get_field, replace_fields, takes_array
 from qmodels.systems.spec.metrics import is_relative

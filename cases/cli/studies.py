@@ -102,7 +102,7 @@ def explore(
     from cases.study.screen import study_text
     from cases.study.simulating import Runs as StudyRuns
     from cases.study.study import explore_case
-    from optimize.search.clock import span
+    from optimize.search.explore import span
 
     _require_study_directory(out)
     specs, given = reading.specs(spec, trace)

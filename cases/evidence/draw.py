@@ -25,14 +25,12 @@ from cases.study.packet_processor import DATA
 from cases.systems import system_files
 from qmodels.systems.laws.times import Exponential, Law
 from qmodels.systems.memory.dram_map import Interleaved
-from qmodels.systems.memory.dram_presets import PRESETS
-from qmodels.systems.memory.dram_system import DramSystem, dram
-from qmodels.systems.memory.dram_traffic import Packets, StridedBlocks
+from qmodels.systems.memory.dram_system import DramSystem, Packets, StridedBlocks, dram
+from qmodels.systems.memory.dram_timing import PRESETS
 from qmodels.systems.noc.patterns import hotspot, permutation, uniform
 from qmodels.systems.noc.router import PacketClass, Router
 from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import mesh, ring, spidergon, torus
-from qmodels.systems.noc.topology import Topology
+from qmodels.systems.noc.topology import Topology, mesh, ring, spidergon, torus
 from qmodels.systems.spec.describe import allowed
 from qmodels.systems.spec.fields import get_field, is_branch, is_spec, replace_paths, walk
 from qmodels.systems.spec.kind import KINDS, kind_named, kind_of

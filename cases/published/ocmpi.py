@@ -15,7 +15,7 @@ from cases.published.numbers import Number, published
 from cases.published.tables import range_text
 from cases.tables import text_table
 from qmodels.systems.programs.collectives import Processes
-from qmodels.systems.programs.message_steps import compute as computed
+from qmodels.systems.programs.messaging import compute as computed
 
 FIRST_ROW = (4, 8, 12)
 HIGH = tuple(k for k in range(16) if k % 4 >= 2)

@@ -14,7 +14,7 @@ import numpy as np
 from cases.published.computing import solved
 from optimize.programs.linear import Model
 from optimize.search.pareto import FloatArray
-from qmodels.systems.memory.numa import NumaMachine
+from qmodels.systems.memory.numa_system import NumaMachine
 
 WORK = ("blurring", "fetching", "renumbered")
 """Non-optimal blurring, the same without any computing, and blurring on cores numbered in no order."""

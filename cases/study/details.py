@@ -18,8 +18,7 @@ from cases.tables import heading, many, number, text_table
 from optimize.decisions.decision import LEVEL, Decision
 from optimize.search.feasibility import objective_values
 from optimize.search.pareto import IntArray, epsilon_thin
-from optimize.spaces.evaluation import significant
-from optimize.spaces.stability import LOAD, RESOURCE
+from optimize.spaces.evaluation import LOAD, RESOURCE, significant
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.metrics import is_relative
 

@@ -12,7 +12,7 @@ from optimize import checks
 from optimize.decisions.decision import Decision
 from optimize.decisions.reasons import Question
 from optimize.spaces.space import Space
-from qmodels.systems.memory.dram_presets import PRESETS
+from qmodels.systems.memory.dram_timing import PRESETS
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.conditions import conditions, metric_named, require_metrics
 from qmodels.systems.spec.fields import (
@@ -24,8 +24,7 @@ from qmodels.systems.spec.fields import (
     is_spec,
     replace_paths,
 )
-from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
-from qmodels.systems.spec.text.writing import document
+from qmodels.systems.spec.text.toml import document, spec_from_toml, to_toml
 
 GOALS = ("minimize", "maximize", "subject_to")
 

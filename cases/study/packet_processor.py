@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from optimize.spaces.evaluation import LOAD, RESOURCE
 from optimize.spaces.space import Space
-from optimize.spaces.stability import LOAD, RESOURCE
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import array_fields, find_field, get_field, replace_fields
 from qmodels.systems.spec.text.toml import from_toml

@@ -20,10 +20,9 @@ from cases.study.simulating import Runs, background_compile, stated_errors
 from optimize.decisions.changes import TRIES, Growth, simulated_growth
 from optimize.decisions.decide import decide
 from optimize.decisions.decision import Decision
-from optimize.search.clock import announced
 from optimize.search.exploration import Exploration
-from optimize.search.explore import explore
-from optimize.spaces.holes import STOPS
+from optimize.search.explore import announced, explore
+from optimize.spaces.numbering import STOPS
 from optimize.spaces.running import spread
 from optimize.spaces.space import Space
 from qmodels import checks

@@ -14,7 +14,7 @@ from qmodels.systems.noc.topology import Topology
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import parts, walk
 from qmodels.systems.spec.kind import metric_of
-from qmodels.systems.spec.saving import said
+from qmodels.systems.spec.store import said
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 
 MOST_ROUTERS = 256

@@ -12,8 +12,7 @@ from optimize.analysis.inverse import Size
 from optimize.analysis.sizing import size
 from optimize.checks import Range
 from optimize.decisions.reasons import Question
-from optimize.spaces.evaluation import metric_columns
-from optimize.spaces.stability import LOAD, RESOURCE, STABLE
+from optimize.spaces.evaluation import LOAD, RESOURCE, STABLE, metric_columns
 from qmodels.systems.spec.fields import get_field, replace_fields, takes_array
 
 Evaluate = Callable[[Any], object]

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from optimize.search.pareto import FloatArray, IntArray
+from optimize.spaces.evaluation import LOAD
 from optimize.spaces.numbering import Column, Columns
 from optimize.spaces.space import Space
-from optimize.spaces.stability import LOAD
 
 FLOOR = 1e-5
 """Added to a probability and to its complement before the logarithm of their ratio is taken."""

@@ -13,7 +13,7 @@ from optimize.search.exploration import Exploration, said_distinct
 from optimize.search.feasibility import objective_values
 from optimize.search.pareto import IntArray, ideal_distance
 from optimize.spaces.numbering import Columns
-from optimize.spaces.tables import distinct_rows
+from optimize.spaces.running import distinct_rows
 
 BoolArray = npt.NDArray[np.bool_]
 

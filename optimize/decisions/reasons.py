@@ -12,8 +12,8 @@ from optimize.checks import Range, size_of
 from optimize.decisions.decision import Decision
 from optimize.search.feasibility import misses, nearest_miss, objective_values
 from optimize.search.pareto import FloatArray, IntArray, as_costs, knee_index, nondominated
+from optimize.spaces.evaluation import LOAD, RESOURCE, saturated
 from optimize.spaces.numbering import Columns
-from optimize.spaces.stability import LOAD, RESOURCE, saturated
 
 TRIED = 64
 """Values of a limit, the nearest first, at which its relaxation looks for another choice."""

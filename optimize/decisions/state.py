@@ -24,8 +24,7 @@ from optimize.search.pareto import (
     ideal_distance,
     undominated,
 )
-from optimize.spaces.evaluation import metric_columns
-from optimize.spaces.stability import LOAD, STABLE, saturated
+from optimize.spaces.evaluation import LOAD, STABLE, metric_columns, saturated
 
 MARGIN = 0.05
 """How far from a full resource the word of the model on who keeps up is not believed (chosen in view)."""

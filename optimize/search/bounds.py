@@ -13,9 +13,9 @@ import numpy.typing as npt
 from optimize import checks
 from optimize.search.feasibility import Demand
 from optimize.search.pareto import FloatArray
+from optimize.spaces.evaluation import STABLE
 from optimize.spaces.numbering import Designs
 from optimize.spaces.space import Space
-from optimize.spaces.stability import STABLE
 from qmodels.systems.spec.fields import find_field, get_field
 
 DIRECTIONS = {"increasing": 1, "decreasing": -1, "constant": 0}

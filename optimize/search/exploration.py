@@ -15,10 +15,9 @@ from optimize.search.greedy import Step
 from optimize.search.milp import Proof
 from optimize.search.pareto import FloatArray, FrontComparison, IntArray, compare_fronts, knee_index
 from optimize.search.reduction import BoolArray, Reduction, judged
-from optimize.spaces.holes import Hole
-from optimize.spaces.numbering import Columns
+from optimize.spaces.numbering import Columns, Hole
+from optimize.spaces.running import distinct_rows, save_table
 from optimize.spaces.space import Space
-from optimize.spaces.tables import distinct_rows, save_table
 
 SHOWN = 12
 """Designs of the front that a notebook shows."""

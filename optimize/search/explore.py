@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
@@ -15,7 +17,6 @@ import numpy.typing as npt
 from optimize import checks
 from optimize.programs.linear import seconds_of
 from optimize.search.bounds import Derived, Directions
-from optimize.search.clock import announced, shown_progress, shown_steps
 from optimize.search.exploration import Exploration, conclude
 from optimize.search.feasibility import Goals, objective_values, violation
 from optimize.search.greedy import Step, search, simplex_weights
@@ -24,13 +25,93 @@ from optimize.search.pareto import FloatArray
 from optimize.search.survey import Survey, surveyed
 from optimize.spaces.chunk_store import ChunkStore
 from optimize.spaces.evaluation import stack
-from optimize.spaces.holes import holes_of
-from optimize.spaces.numbering import Columns, Designs
+from optimize.spaces.numbering import Columns, Designs, holes_of
 from optimize.spaces.running import Plan, Runner
 from optimize.spaces.space import Space
 
 if TYPE_CHECKING:
     from qmodels.systems.spec.store import ResultStore
+
+
+SECONDS = 1.0
+"""Time between two lines. [s]"""
+
+LONG = 10.0
+"""What takes less is not announced. [s]"""
+
+
+def shown_progress() -> Callable[[int, int], None]:
+    """Return a writer of the progress of an exploration to standard error, at most once a second."""
+    begun: list[float] = []
+    said = 0.0
+
+    def show(done: int, total: int) -> None:
+        nonlocal said
+        now = time.monotonic()
+        begun[:] = begun or [now, done]
+        if now - said >= SECONDS or done >= total:
+            said = now
+            print(words(done, total, done - begun[1], now - begun[0]), file=sys.stderr, flush=True)
+
+    return show
+
+
+def shown_steps(*, always: bool) -> Callable[[object], None]:
+    """Return a writer of steps to standard error, at most once a second; silent in a pipe unless `always`."""
+    shown = always or sys.stderr.isatty()
+    last = time.monotonic() - SECONDS * always
+
+    def show(step: object) -> None:
+        nonlocal last
+        if shown and time.monotonic() - last >= SECONDS:
+            last = time.monotonic()
+            print(step, file=sys.stderr, flush=True)
+
+    return show
+
+
+def announced(
+    show: Callable[[int, int], None], *, then: str = "", least: float = LONG
+) -> Callable[[int, int], None]:
+    """Return a function that says once, on a terminal, how long designs take in all, then shows progress.
+
+    It is told by the first that are done, a second after the begin: none is evaluated twice for it.
+    """
+    begun: list[float] = []
+    told = not sys.stderr.isatty()
+
+    def show_and_tell(done: int, total: int) -> None:
+        nonlocal told
+        now = time.monotonic()
+        begun[:] = begun or [now, done]
+        if not told and now - begun[0] >= SECONDS and done > begun[1]:
+            told, seconds = True, (total - begun[1]) * (now - begun[0]) / (done - begun[1])
+            if seconds >= least:
+                text = f"{total} designs: at most about {span(math.ceil(seconds))}{then}"
+                print(text, file=sys.stderr, flush=True)
+        show(done, total)
+
+    return show_and_tell
+
+
+def span(seconds: float) -> str:
+    """Return a time in words.
+
+    >>> span(7.2), span(125), span(7265)
+    ('7 s', '2 min 5 s', '2 h 1 min')
+    """
+    left = round(seconds)
+    hours, minutes, rest = left // 3600, left // 60 % 60, left % 60
+    parts = [(hours, "h"), (minutes, "min"), (rest, "s")]
+    first = next((k for k, (amount, _) in enumerate(parts) if amount), 2)
+    return " ".join(f"{amount} {unit}" for amount, unit in parts[first : first + 2])
+
+
+def words(done: int, total: int, new: float, seconds: float) -> str:
+    """Return the share that is done and the time left, from the seconds that `new` designs took."""
+    text = f"{100 * done / max(total, 1):.1f} % of {total:,} designs"
+    return text if not new or done >= total else f"{text}, {span((total - done) * seconds / new)} left"
+
 
 METHODS = ("exhaustive", "greedy", "milp")
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from optimize.checks import Range, size_of
 from optimize.search.pareto import FloatArray, IntArray, as_costs
+from optimize.spaces.evaluation import STABLE, excess, resources, saturated, words
 from optimize.spaces.numbering import Column, Columns
-from optimize.spaces.stability import STABLE, excess, resources, saturated, words
 
 Tally = tuple["Exclusion", Counter[str]]
 """What one constraint excludes, and which resource fills up first in how many of these designs."""

@@ -25,10 +25,9 @@ from optimize.search.bounds import (
 from optimize.search.feasibility import Demand
 from optimize.search.master import Master
 from optimize.search.pareto import FloatArray, distinct_front, dominated_by, hypervolume, nondominated
-from optimize.spaces.evaluation import significant
+from optimize.spaces.evaluation import STABLE, saturated, significant
 from optimize.spaces.numbering import Columns, Designs, distinct
 from optimize.spaces.space import Space
-from optimize.spaces.stability import STABLE, saturated
 
 COLUMNS = 64
 """Boxes that the integer program chooses among, those of the least bounds; the next one bounds the others."""

@@ -14,8 +14,7 @@ from optimize.search.feasibility import Exclusion, Goals, Tally, merged, nearest
 from optimize.search.pareto import FloatArray, IntArray, undominated
 from optimize.spaces.chunk_store import array_text, text_array
 from optimize.spaces.evaluation import stack
-from optimize.spaces.holes import Hole, joined
-from optimize.spaces.numbering import Columns, Designs
+from optimize.spaces.numbering import Columns, Designs, Hole, joined
 from optimize.spaces.space import Space
 
 BoolArray = npt.NDArray[np.bool_]

@@ -20,11 +20,9 @@ from optimize.search.feasibility import Goals
 from optimize.search.reduction import Reduction, from_record, judged, to_record, union
 from optimize.spaces.batches import Cuts, span
 from optimize.spaces.chunk_store import digest_of, model_text
-from optimize.spaces.holes import Found, MisuseError, holes_of
-from optimize.spaces.numbering import Designs
-from optimize.spaces.running import PROBES, Plan, joined_found, spread
+from optimize.spaces.numbering import Designs, Found, MisuseError, holes_of
+from optimize.spaces.running import PROBES, Plan, joined_found, results, spread
 from optimize.spaces.structure import cell_numbers
-from optimize.spaces.workers import results
 from qmodels.systems.spec.cost import afford
 from qmodels.systems.spec.hashing import stable_text
 

@@ -11,8 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from optimize.spaces.holes import Found
-from optimize.spaces.numbering import Column, Designs
+from optimize.spaces.numbering import Column, Designs, Found
 from optimize.spaces.space import Space
 from qmodels.systems.spec.hashing import stable_text
 

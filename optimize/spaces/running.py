@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
-from contextlib import closing
+import csv
+import os
+import pickle
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,13 +19,143 @@ import numpy as np
 from optimize.checks import nearest
 from optimize.spaces.batches import boxes
 from optimize.spaces.evaluation import metric_columns, significant, stack
-from optimize.spaces.holes import NAN, STOPS, Found, MisuseError, said
-from optimize.spaces.numbering import Columns, Designs
+from optimize.spaces.numbering import NAN, STOPS, Columns, Designs, Found, MisuseError, said
 from optimize.spaces.space import Space
-from optimize.spaces.workers import results, workers_of
+from qmodels.systems.spec.whole import whole
 
 if TYPE_CHECKING:
     from optimize.spaces.chunk_store import ChunkStore
+
+
+IN_FLIGHT = 256
+"""Submitted tasks that are not finished: bounds the memory of a long exploration."""
+
+Results = Generator[tuple[Any, Any], None, None]
+
+
+@dataclass(frozen=True)
+class _Filed:
+    """Data that tasks share, in a file that each process of a pool reads once."""
+
+    path: str
+
+
+@lru_cache(maxsize=2)
+def _read(path: str) -> Any:
+    return pickle.loads(Path(path).read_bytes())
+
+
+@contextmanager
+def _shared(owner: Any, executor: Executor) -> Iterator[Any]:
+    """Yield what stands for an object in the arguments of tasks."""
+    client = getattr(executor, "_client", None)
+    if client is not None:  # of Dask, which puts the object itself in its place
+        yield client.scatter(owner, broadcast=True, hash=False)
+    elif isinstance(executor, ProcessPoolExecutor):
+        with TemporaryDirectory(prefix="explore-") as folder:
+            path = Path(folder) / "shared.pickle"
+            try:
+                path.write_bytes(pickle.dumps(owner))
+            except (pickle.PicklingError, AttributeError, TypeError) as error:
+                what = "model, spec, choices and constraints that are no tables"
+                raise ValueError(f"a process pool needs {what} that can be pickled: {error}") from error
+            yield _Filed(str(path))
+    else:
+        yield owner
+
+
+def workers_of(executor: Executor) -> int:
+    """Return the number of tasks an executor runs at a time; two if it does not say."""
+    client = getattr(executor, "_client", None)
+    number = getattr(executor, "_max_workers", 2) if client is None else sum(client.ncores().values())
+    return max(int(number), 1)
+
+
+def _call(owner: Any, work: Callable[..., Any], key: Any) -> Any:
+    return work(_read(owner.path) if isinstance(owner, _Filed) else owner, key)
+
+
+def results(owner: Any, work: Callable[..., Any], keys: Iterable[Any], executor: Executor | None) -> Results:
+    """Yield keys with what ``work(owner, key)`` returned, in the order in which they finish.
+
+    `owner` is any object; it travels once to every worker, and what it caches stays there. Failures
+    come last, so that what is finished is kept.
+    """
+    if executor is None:
+        for key in keys:
+            yield key, work(owner, key)
+        return
+    with _shared(owner, executor) as shared:
+        waiting: dict[Future[Any], Any] = {}
+        try:
+            for key in keys:
+                waiting[executor.submit(_call, shared, work, key)] = key
+                if len(waiting) >= IN_FLIGHT:
+                    yield from _finished(waiting)
+            while waiting:
+                yield from _finished(waiting)
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _finished(waiting: dict[Future[Any], Any]) -> Results:
+    done = wait(waiting, return_when=FIRST_COMPLETED).done
+    for future in sorted(done, key=lambda future: future.exception() is not None):
+        yield waiting.pop(future), future.result()
+
+
+MIXING = np.uint64(0xBF58476D1CE4E5B9)
+"""Odd factor that spreads the bits of a number (SplitMix64): rows are told apart by 64 bits."""
+ROWS = 65536
+"""Rows turned into Python objects at a time."""
+
+
+def distinct_rows(columns: Columns, fields: Iterable[str]) -> int:
+    """Count the rows that differ in any metric, to all digits: in what is no field, number or count of ties.
+
+    >>> columns = {"design": np.arange(3), "width": np.array([1, 2, 3]), "latency": np.array([7.0, 7.0, 5.0])}
+    >>> distinct_rows(columns, ["width"])
+    2
+    """
+    code = np.zeros(len(columns["design"]), dtype=np.uint64)
+    for name, column in columns.items():
+        if name in ("design", "ties", *fields):
+            continue
+        if column.dtype.kind in "biuf":
+            bits = (column + 0.0).astype(np.float64).view(np.uint64)
+        else:
+            bits = np.unique(column.astype(str), return_inverse=True)[1].astype(np.uint64)
+        code = (code ^ bits) * MIXING
+        code ^= code >> np.uint64(29)
+    return int(np.unique(code).size)
+
+
+def save_table(columns: Columns, path: str | os.PathLike[str]) -> Path:
+    """Write columns of equal length to ``.csv`` or ``.parquet`` and return the path.
+
+    Numbers in CSV have as many digits as it takes to read them back unchanged.
+    """
+    target = Path(path)
+    if target.suffix == ".csv":
+        with whole(target) as part, part.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(columns)
+            for start in range(0, len(next(iter(columns.values()), ())), ROWS):
+                lists = [column[start : start + ROWS].tolist() for column in columns.values()]
+                writer.writerows(zip(*lists, strict=True))
+    elif target.suffix == ".parquet":
+        try:
+            from pyarrow import parquet, table
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(f"{str(target)!r} needs pyarrow; .csv does not") from error
+        cells = {n: [str(v) for v in c] if c.dtype.kind == "O" else c for n, c in columns.items()}
+        with whole(target) as part:
+            parquet.write_table(table(cells), part)
+    else:
+        raise ValueError(f"path must end in .csv or .parquet, got {str(path)!r}")
+    return target
+
 
 ARRAY_CHUNK = 65536
 """Designs per call of a model that broadcasts: bounds memory, costs nothing in speed."""

@@ -12,8 +12,7 @@ from qmodels.allocator.access_order import AccessOrder, access_order, packet_ord
 from qmodels.allocator.large_blocks import LargeBlocks, large_blocks, random_busy
 from qmodels.allocator.stored import StoredPackets, overflow_metrics, seen_load, stored_packets
 from qmodels.checks import FloatArray, IntArray
-from qmodels.systems.packets.data_queueing import DataQueueing
-from qmodels.systems.packets.data_queueing_traffic import LineRate
+from qmodels.systems.packets.data_queueing import DataQueueing, LineRate
 from qmodels.systems.spec.answer import Answer
 from qmodels.systems.spec.fields import points_of, swept_fields
 

@@ -11,8 +11,7 @@ import numpy as np
 from qmodels.allocator.packet_list import PacketList, packet_list
 from qmodels.allocator.short_lists import MOST_LENGTH, LossyList, StarvedList, lossy_list, starved_list
 from qmodels.checks import FloatArray, IntArray
-from qmodels.systems.packets.data_queueing import DataQueueing
-from qmodels.systems.packets.data_queueing_traffic import LineRate, QueueTraffic, SelfSimilar
+from qmodels.systems.packets.data_queueing import DataQueueing, LineRate, QueueTraffic, SelfSimilar
 from qmodels.systems.traffic.arrivals import OnOff, Recorded, modelled
 from qmodels.systems.traffic.sizes import segment_count
 

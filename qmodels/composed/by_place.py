@@ -13,14 +13,14 @@ import numpy as np
 from qmodels.composed.decomposition import Decomposition
 from qmodels.composed.fixed_point.state import NO_POOLS, State, walk
 from qmodels.composed.parts import lookup_shares_of
-from qmodels.markov.processes.phase_type_fit import ph_from_moments
+from qmodels.markov.processes.moment_fits import ph_from_moments
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.lower import lower
 from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.program_form import ProgramForm, Site
 from qmodels.systems.composed.steps import Acquire, Release, Step, all_steps
 from qmodels.systems.composed.system import System
-from qmodels.systems.spec.named import Named
+from qmodels.systems.spec.kind import Named
 from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
 

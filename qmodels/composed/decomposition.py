@@ -25,7 +25,7 @@ from qmodels.composed.streams import (
     Response,
     Stream,
 )
-from qmodels.systems.composed.batch_laws import batch_companions
+from qmodels.systems.composed.parts import batch_companions
 from qmodels.systems.composed.program_form import ProgramForm, Site
 from qmodels.systems.composed.system import System
 

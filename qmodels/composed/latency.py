@@ -23,7 +23,7 @@ from qmodels.composed.moments import (
 )
 from qmodels.composed.stalls import Late, Stall, after_another, one_stall
 from qmodels.composed.streams import Response
-from qmodels.systems.composed.batch_laws import thinned_law
+from qmodels.systems.composed.parts import thinned_law
 from qmodels.systems.composed.program_form import (
     Alternatives,
     Branches,

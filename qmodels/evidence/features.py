@@ -18,8 +18,8 @@ import numpy as np
 from qmodels.systems.cache.spec import CacheSystem
 from qmodels.systems.composed.parts import ServingPart, Tokens
 from qmodels.systems.laws.times import Law
-from qmodels.systems.memory.banked_channels import BankedChannels
 from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.memory.memory_map import BankedChannels
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.spec.fields import walk

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from qmodels.markov.chains.birth_death import BirthDeathResult, birth_death, birth_death_infinite
-from qmodels.markov.chains.chain_results import Absorption, StationaryDistribution
+from qmodels.markov.chains.chain import Absorption, StationaryDistribution
 from qmodels.markov.chains.ctmc import CTMC
 from qmodels.markov.chains.dtmc import DTMC
 from qmodels.markov.chains.mean_field import (
@@ -18,14 +18,12 @@ from qmodels.markov.chains.mean_field import (
     power_of_choices,
     work_stealing,
 )
-from qmodels.markov.chains.structure import ChainClasses
-from qmodels.markov.processes.arrival_fit import map_from_correlation
+from qmodels.markov.chains.stationary import ChainClasses
 from qmodels.markov.processes.arrival_process import index_of_dispersion, lag_correlation, map_superposition
-from qmodels.markov.processes.map_g_1 import gi_ph_1, map_g_1
-from qmodels.markov.processes.map_g_1_k import map_g_1_k
+from qmodels.markov.processes.map_g_1 import gi_ph_1, map_g_1, map_g_1_k
 from qmodels.markov.processes.map_ph_c import map_ph_c
 from qmodels.markov.processes.map_queues import map_map_1, map_ph_1
-from qmodels.markov.processes.phase_type_fit import ph_from_moments, third_moment_bounds
+from qmodels.markov.processes.moment_fits import map_from_correlation, ph_from_moments, third_moment_bounds
 from qmodels.markov.processes.phase_type_operations import (
     ph_canonical,
     ph_convolution,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from qmodels.systems.memory.dram_system import DramSystem
-from qmodels.systems.memory.dram_traffic import RandomBlocks, StridedBlocks
+from qmodels.systems.memory.dram_system import DramSystem, RandomBlocks, StridedBlocks
 from qmodels.systems.memory.memory_map import InterleavedRegion, MemoryMap
-from qmodels.systems.memory.numa import NumaMachine
+from qmodels.systems.memory.numa_system import NumaMachine
 
 __all__ = ["DramSystem", "InterleavedRegion", "MemoryMap", "NumaMachine", "RandomBlocks", "StridedBlocks"]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.networks.closed.inputs import Network, describe, require_product_form
-from qmodels.networks.closed.means import solve_closed
+from qmodels.networks.closed.mva import solve_closed
 from qmodels.networks.result import NetworkResult
 from qmodels.networks.words import described
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qmodels.systems.memory.memory_map import InterleavedRegion, MemoryMap
-from qmodels.systems.noc.injection import Bernoulli, bursts
+from qmodels.systems.noc.flows import Bernoulli, bursts
 from qmodels.systems.noc.memory import interleaved, transactions
 from qmodels.systems.noc.patterns import (
     bit_complement,
@@ -19,16 +19,17 @@ from qmodels.systems.noc.patterns import (
 from qmodels.systems.noc.router import PacketClass, QosRule, Router
 from qmodels.systems.noc.routes import SourceRoute
 from qmodels.systems.noc.spec import Noc, cxl_pool
-from qmodels.systems.noc.topologies import (
+from qmodels.systems.noc.topology import (
+    Topology,
     concentrated_mesh,
     crossbar,
+    from_graph,
     mesh,
     ring,
     shared_bus,
     spidergon,
     torus,
 )
-from qmodels.systems.noc.topology import Topology, from_graph
 
 __all__ = [
     "Bernoulli",

@@ -54,7 +54,7 @@ def busy_times(table: PathTable, router: Router, flits: Integers) -> tuple[Float
 
     >>> from qmodels.systems.noc.spec import Noc
     >>> from qmodels.systems.noc.patterns import uniform
-    >>> from qmodels.systems.noc.topologies import mesh
+    >>> from qmodels.systems.noc.topology import mesh
     >>> noc = Noc(topology=mesh(2, 2), traffic=uniform(nodes=4), router=Router(buffer_flits=4))
     >>> table = noc.flow_table()
     >>> behind, last = busy_times(table, noc.router, table.flits)

@@ -11,9 +11,7 @@ import numpy as np
 
 from qmodels.noc.alone import credit_loops, head_times
 from qmodels.noc.message_rates import Transfer, transfer_rates
-from qmodels.systems.programs.message_network import service_table, services
-from qmodels.systems.programs.message_steps import PAIRED, Step
-from qmodels.systems.programs.messaging import MessageProgram
+from qmodels.systems.programs.messaging import PAIRED, MessageProgram, Step, service_table, services
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from qmodels.checks import FloatArray
 from qmodels.noc.delay_law import delay_quantiles
 from qmodels.noc.source_queue import source_waits
 from qmodels.noc.waits import Waits, find_waits, largest_load, saturation_load
-from qmodels.systems.noc.injection import Bernoulli
+from qmodels.systems.noc.flows import Bernoulli
 from qmodels.systems.noc.router import Router
 from qmodels.systems.noc.routes import may_deadlock
 from qmodels.systems.noc.spec import Noc

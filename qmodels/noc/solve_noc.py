@@ -11,7 +11,7 @@ from qmodels.noc.collapse import jam_loads
 from qmodels.noc.noc_answer import Curve, noc_answer
 from qmodels.noc.turns import Turns, group_turns
 from qmodels.noc.waits import find_waits
-from qmodels.systems.noc.injection import Bernoulli
+from qmodels.systems.noc.flows import Bernoulli
 from qmodels.systems.noc.memory import Transactions
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.spec.answer import Answer
@@ -120,7 +120,7 @@ def solve_noc(noc: Noc) -> Answer:
 
     Examples
     --------
-    >>> from qmodels.systems.noc.topologies import mesh
+    >>> from qmodels.systems.noc.topology import mesh
     >>> from qmodels.systems.noc.patterns import uniform
     >>> noc = Noc(topology=mesh(4, 4), traffic=uniform(nodes=16), flits_per_packet=5, injection_rate=0.05)
     >>> answer = solve_noc(noc)

@@ -8,8 +8,7 @@ import numpy as np
 
 from qmodels.noc.message_flow import MessagePath, course, message_paths
 from qmodels.systems.noc.routes import find_deadlock, may_deadlock
-from qmodels.systems.programs.message_network import service_table, services
-from qmodels.systems.programs.messaging import PROCESS_TIMES, MessageProgram
+from qmodels.systems.programs.messaging import PROCESS_TIMES, MessageProgram, service_table, services
 from qmodels.systems.spec.answer import Answer
 
 
@@ -36,7 +35,7 @@ def solve_program(spec: MessageProgram) -> Answer:
     Examples
     --------
     >>> from qmodels.systems.programs.collectives import barrier
-    >>> from qmodels.systems.noc.topologies import mesh
+    >>> from qmodels.systems.noc.topology import mesh
     >>> answer = solve_program(MessageProgram(topology=mesh(2, 2), processes=barrier(processes=4)))
     >>> round(answer["execution_time"])
     2861

@@ -9,7 +9,7 @@ import numpy as np
 from qmodels.checks import FloatArray
 from qmodels.evidence.constants import kept
 from qmodels.noc.waits import Waits
-from qmodels.systems.noc.injection import Bernoulli
+from qmodels.systems.noc.flows import Bernoulli
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.traffic.arrivals import OnOff
 

@@ -16,10 +16,10 @@ from qmodels.packet_processor.controllers.columns import Controlled, check_contr
 from qmodels.packet_processor.trials.columns import TrialColumns, trial_columns
 from qmodels.packet_processor.trials.density import Density, density
 from qmodels.packet_processor.trials.row_visits import RowVisits, row_visits
-from qmodels.systems.memory.address_map import scatter
 from qmodels.systems.memory.dram import Dram
 from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.memory.memory_map import scatter
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import array_fields
 from qmodels.systems.traffic.arrivals import OnOff

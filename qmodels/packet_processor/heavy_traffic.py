@@ -25,7 +25,7 @@ from qmodels.packet_processor.networks.link_shares import link_shares
 from qmodels.packet_processor.networks.links import WORK, WORK_SQUARE, WORK_TRAINS
 from qmodels.packet_processor.numbers import REQUESTS, RESPONSES
 from qmodels.packet_processor.ring import AREA_HIT, AREA_OPENED
-from qmodels.systems.packets.processor_noc import ProcessorNoc
+from qmodels.systems.packets.packet_processor import ProcessorNoc
 
 NEVER_CUT = 1.0 - 1e-7
 """Probability that a run goes on for a block more, at most: sums over its blocks have an end."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
 from qmodels.numerics.kernels import kernel, part
-from qmodels.systems.memory.address_map import bank_of, channel_of, index_in_bank, index_in_channel
+from qmodels.systems.memory.memory_map import bank_of, channel_of, index_in_bank, index_in_channel
 
 PLACEMENTS = 24
 LONGEST_WALK = 48

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.queues.markovian.erlang import erlang_b_step, erlang_c_from_b
-from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
+from qmodels.queues.markovian.erlang import erlang_b_pair, erlang_b_step, erlang_c_from_b
 from qmodels.queues.words import described
 
 _LARGEST = 1 << 20

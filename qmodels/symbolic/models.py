@@ -20,8 +20,7 @@ from qmodels.queues.general.gg1 import (
 )
 from qmodels.queues.general.ggc import allen_cunneen_waiting_time
 from qmodels.queues.general.mg1 import mg1_waiting_time, mg1_waiting_time_variance, mxg1_waiting_time
-from qmodels.queues.markovian.erlang import erlang_c_from_b
-from qmodels.queues.markovian.erlang_recurrence import erlang_b_step
+from qmodels.queues.markovian.erlang import erlang_b_step, erlang_c_from_b
 from qmodels.queues.markovian.mmc import mm1_waiting_time, mmc_waiting_time
 from qmodels.queues.markovian.mmck import mmck_blocking, mmck_waiting_time
 

@@ -12,7 +12,7 @@ from qmodels.systems.composed.system import System
 from qmodels.systems.laws.times import Exponential
 from qmodels.systems.memory.dram_system import dram
 from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import mesh
+from qmodels.systems.noc.topology import mesh
 from qmodels.systems.programs.collectives import gather
 from qmodels.systems.programs.messaging import MessageProgram
 from qmodels.systems.stations.parts import JobClass, Station

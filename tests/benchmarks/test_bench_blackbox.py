@@ -111,7 +111,7 @@ def controllers():
     """Return the controllers of one DRAM channel under packets, all simulated now (ten minutes)."""
     import qmodels as qm
     from optimize import Space, replace_fields
-    from qmodels.systems.memory.dram_traffic import Packets
+    from qmodels.systems.memory.dram_system import Packets
     from validate import simulate
 
     traffic = Packets(arrival_rate=0.11, blocks=8, spacing=24, write_fraction=0.4)

@@ -8,7 +8,7 @@ import pytest
 from qmodels import dram
 from qmodels.memory import RandomBlocks
 from qmodels.memory.dram.solve import solve_dram
-from validate.dram.run import DramJob, run_replication
+from validate.dram.experiment import DramJob, run_replication
 
 
 @pytest.mark.parametrize(("policy", "rate"), [("closed", 0.02), ("closed", 0.1), ("open", 0.1)])

@@ -131,7 +131,7 @@ def test_arrays_give_the_same_answer(vectorized, chunk):
 
 
 def test_more_tasks_than_are_in_flight(monkeypatch):
-    monkeypatch.setattr("optimize.spaces.workers.IN_FLIGHT", 3)
+    monkeypatch.setattr("optimize.spaces.running.IN_FLIGHT", 3)
     with ThreadPoolExecutor(2) as executor:
         result = explore(grid(), solve, executor=executor, chunk=1, **GOALS)
     assert_same(result, explore(grid(), solve, **GOALS))

@@ -310,7 +310,7 @@ def test_a_metric_without_bounds_is_solved_where_the_others_leave_it_open() -> N
 def test_steps_are_shown_on_a_terminal_and_not_in_a_pipe(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("optimize.search.clock.SECONDS", 0.0)
+    monkeypatch.setattr("optimize.search.explore.SECONDS", 0.0)
     explore(space(), model, method="milp", bounds=derived(), **LATENCY_AND_COST)
     assert capsys.readouterr() == ("", "")
     explore(space(), model, method="milp", bounds=derived(), progress=True, **LATENCY_AND_COST)

@@ -20,7 +20,7 @@ from numpy.testing import assert_array_equal
 import optimize
 from optimize import Space, explore
 from optimize.spaces.chunk_store import ChunkStore
-from optimize.spaces.holes import Found
+from optimize.spaces.numbering import Found
 
 
 @dataclass(frozen=True)

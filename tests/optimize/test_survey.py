@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from optimize import Space, decide, explore
-from optimize.search import clock
-from optimize.search.clock import words
+from optimize.search import explore as exploring
+from optimize.search.explore import words
 from optimize.spaces.batches import Cuts
 
 
@@ -302,7 +302,7 @@ def test_memory_does_not_grow_with_the_space():
 def test_a_terminal_is_told_how_long_it_takes_once_it_begins(monkeypatch, capsys, keep, terminal):
     """The clock is the model's own: two seconds each; what is quick says nothing."""
     now = [0.0]
-    monkeypatch.setattr(clock, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(exploring, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     own = Space(Chip(), width=[4, 8], trials=[1, 2, 3, 4])
 

@@ -32,7 +32,7 @@ from qmodels.noc.solve_noc import solve_noc
 from qmodels.systems.noc.patterns import Pattern
 from qmodels.systems.noc.router import Router
 from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import mesh, ring, spidergon, torus
+from qmodels.systems.noc.topology import mesh, ring, spidergon, torus
 
 HERE = Path(__file__).parent
 BOOKSIM_FILE = HERE / "booksim_latency.csv"

@@ -6,8 +6,7 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-from qmodels.systems.memory.dram_system import DramSystem, dram
-from qmodels.systems.memory.dram_traffic import RandomBlocks
+from qmodels.systems.memory.dram_system import DramSystem, RandomBlocks, dram
 
 OVERHEAD = {"DRAMsim3": 1, "Ramulator 1": 0}
 """Cycles that an access spends in the controller of each before its first command can be given."""

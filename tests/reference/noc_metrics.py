@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.noc.solve_noc import solve_noc
-from qmodels.systems.noc.injection import bursts
+from qmodels.systems.noc.flows import bursts
 from qmodels.systems.noc.router import PacketClass
 from qmodels.systems.noc.spec import Noc
 

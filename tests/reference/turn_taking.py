@@ -16,7 +16,7 @@ from qmodels.noc.solve_noc import solve_noc
 from qmodels.systems.noc.memory import interleaved
 from qmodels.systems.noc.router import Router
 from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import crossbar, mesh, ring, spidergon
+from qmodels.systems.noc.topology import crossbar, mesh, ring, spidergon
 from validate import simulate
 
 INNER = (5, 6, 9, 10)

@@ -10,7 +10,7 @@ import numpy as np
 
 from qmodels import DataQueueing
 from qmodels.checks import IntArray
-from qmodels.systems.packets.data_queueing_traffic import QueuedPackets
+from qmodels.systems.packets.data_queueing import QueuedPackets
 from validate.campaigns.experiment import check_one
 from validate.data_queueing import operations as manager
 from validate.data_queueing import world as c

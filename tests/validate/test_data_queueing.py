@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from qmodels import DataQueueing
-from qmodels.systems.packets.data_queueing import Allocation, DataMemory
-from qmodels.systems.packets.data_queueing_traffic import LineRate, QueueTraffic, SelfSimilar
+from qmodels.systems.packets.data_queueing import Allocation, DataMemory, LineRate, QueueTraffic, SelfSimilar
 from qmodels.traffic import Recorded, SizeLaw, Trace, bimodal, fixed
 from tests.validate.player import Player
 from validate import simulate

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from qmodels import DataQueueing
-from qmodels.systems.packets.data_queueing import Allocation, DataMemory
-from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
+from qmodels.systems.packets.data_queueing import Allocation, DataMemory, QueueTraffic
 from tests.validate.player import Player
 
 SEGMENTS, QUEUES = 96, 3

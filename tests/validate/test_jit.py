@@ -55,7 +55,7 @@ def test_sources_are_all_modules_that_kernels_are_imported_from():
         "validate/composed/state.py",
         "validate/network/calendar.py",
         "validate/data_queueing/free_lists.py",
-        "qmodels/systems/memory/address_map.py",
+        "qmodels/systems/memory/memory_map.py",
     } <= names
     for module in KERNELS:
         known = jit.sources(Path(module.__file__))

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.systems.memory.address_map import scatter
-from validate.cache.draw_kernel import alias_line, zipf_line
-from validate.cache.lru_kernel import NONE, find, insert, take, use
+from qmodels.systems.memory.memory_map import scatter
+from validate.cache.lru_kernel import NONE, alias_line, find, insert, take, use, zipf_line
 from validate.engine.jit import jit, lean, lean_part
 from validate.engine.streams import uniform
 

@@ -13,9 +13,8 @@ from typing import Any
 from qmodels import checks
 from qmodels.systems.spec.cost import afford
 from qmodels.systems.spec.store import ResultStore
-from validate.campaigns.experiment import Experiment
+from validate.campaigns.experiment import Campaign, CampaignInterrupted, Experiment
 from validate.campaigns.progress import Progress, TerminalProgress, announce
-from validate.campaigns.result import Campaign, CampaignInterrupted
 from validate.campaigns.run import Point, Replicator
 from validate.simulators import own_options, simulator_of
 

@@ -22,7 +22,7 @@ from qmodels.systems.spec.fields import (
     takes_array,
     varied_fields,
 )
-from validate.campaigns.result import Campaign
+from validate.campaigns.experiment import Campaign
 from validate.comparison.metrics import answered, load_of, measured, signed_error
 from validate.comparison.paired import PairComparison, compare_pair
 from validate.comparison.result import REGIONS, Comparison, Curve, Row, SweepComparison, row

@@ -15,7 +15,7 @@ from qmodels import checks
 from qmodels.systems.spec.conditions import plain, quantity
 from qmodels.systems.spec.kind import kind_of, metric_of
 from qmodels.systems.spec.metrics import full_name, is_relative
-from validate.estimates.paired import PairedDifference, paired_difference
+from validate.estimates.intervals import PairedDifference, paired_difference
 
 PAIRS = 8
 """Pairs of runs unless a number is given."""

@@ -12,8 +12,8 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.systems.spec.saving import UNDECIDED
-from validate.campaigns.table_files import write_csv
+from qmodels.systems.spec.store import UNDECIDED
+from validate.campaigns.store import write_csv
 from validate.comparison.metrics import is_share, signed_error
 from validate.estimates.statistics import Estimate
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from qmodels.systems.memory import address_map
-from qmodels.systems.memory.dram_traffic import SPAN
+from qmodels.systems.memory import memory_map
+from qmodels.systems.memory.dram_system import SPAN
 from validate.composed.state import (
     ALLOCATE,
     AS_ALLOCATED,
@@ -34,8 +34,8 @@ from validate.data_queueing.block_pools import (
     give_back,
     take_block,
 )
-from validate.dram.addresses import AddressBooks
-from validate.dram.addresses import locate as place_of
+from validate.dram.inputs import AddressBooks
+from validate.dram.inputs import locate as place_of
 from validate.engine.jit import lean_part
 from validate.engine.streams import uniform
 from validate.network.state import NONE, World
@@ -228,7 +228,7 @@ def first_block(w: World, c: Core, j: int, at: int) -> None:
         c.sequences[i["resume"]] = (strand["block"] + count_of(c, j, i["size"])) % SPAN
 
 
-scatter = lean_part(address_map.scatter)
+scatter = lean_part(memory_map.scatter)
 
 
 @lean_part

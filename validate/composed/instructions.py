@@ -27,7 +27,7 @@ from qmodels.systems.composed.steps import (
 )
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.times import Deterministic
-from qmodels.systems.memory.banked_channels import BankedChannels
+from qmodels.systems.memory.memory_map import BankedChannels
 from qmodels.systems.stations.parts import Station
 from validate.composed import state
 from validate.composed.state import BY_SEGMENTS, CHOICE, INSTRUCTION

@@ -11,7 +11,7 @@ from qmodels.systems.composed.system import System
 from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.patterns import RateMatrix, uniform
 from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import mesh
+from qmodels.systems.noc.topology import mesh
 from validate.composed.state import CHOICE
 from validate.network.state import NONE
 from validate.noc.replication import build_world

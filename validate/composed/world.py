@@ -9,7 +9,7 @@ import numpy as np
 
 from qmodels.systems.composed.parts import Service, ServingPart, Tokens
 from qmodels.systems.composed.system import System
-from qmodels.systems.memory.dram_traffic import SPAN
+from qmodels.systems.memory.dram_system import SPAN
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 from validate.composed import state
@@ -20,7 +20,7 @@ from validate.composed.memories.banks import new_banks
 from validate.composed.memories.in_order import controlled, memories, new_memories
 from validate.composed.network import new_network
 from validate.composed.state import LAYOUT, Core
-from validate.dram.addresses import new_books
+from validate.dram.inputs import new_books
 from validate.engine.pointers import table_of
 from validate.engine.streams import new_streams
 from validate.network.calendar import EARLY, put

@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import IntArray
-from qmodels.systems.memory import address_map
-from qmodels.systems.packets.data_queueing import ADMISSIONS, POLICIES, DataQueueing
-from qmodels.systems.packets.data_queueing_traffic import SERVICES, QueuedPackets
+from qmodels.systems.memory import memory_map
+from qmodels.systems.packets.data_queueing import ADMISSIONS, POLICIES, SERVICES, DataQueueing, QueuedPackets
 from validate.data_queueing.free_lists import BANK, BLOCK, LIST, NONE, VMS1, VMS2, VMS3, WORD
 from validate.engine.events import ENTRY
 from validate.engine.jit import jit, part
@@ -142,9 +141,9 @@ class World(NamedTuple):
     draws: Any  # what chooses each packet that leaves in random order
 
 
-bank_of = part(address_map.bank_of)
-index_in_bank = part(address_map.index_in_bank)
-scatter = part(address_map.scatter)
+bank_of = part(memory_map.bank_of)
+index_in_bank = part(memory_map.index_in_bank)
+scatter = part(memory_map.scatter)
 
 
 def draw_packets(spec: DataQueueing, *, seed: np.random.SeedSequence, packets: int) -> QueuedPackets:

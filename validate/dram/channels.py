@@ -13,7 +13,7 @@ and keeps the time:
   is never before the cycle of the call: the caller keeps it in its calendar.
 - Accesses come to a channel in the order of their cycles. A time ``t`` between two cycles counts as the one
   that has begun, ``floor(t * clock_ghz)``; if the access then ends ``end - cycle`` cycles after ``t``, its
-  latency is as in `validate.dram.run`. A call for a cycle is made at ``cycle / clock_ghz``.
+  latency is as in `validate.dram.experiment`. A call for a cycle is made at ``cycle / clock_ghz``.
 - Before an access has no place left the caller takes `with_room`, outside of compiled code.
 
 ``channels.sums[channel, direction, 0]`` counts what `validate.dram.state` names: accesses that have had their

@@ -4,12 +4,14 @@ from qmodels.systems.spec.estimate import Estimate, exactly
 from validate.engine.histogram import INF, Histogram, bins_of, merged
 from validate.estimates.batch_means import BatchMeans, batch_means, lag_one_correlation, memory_doubt, warm_up
 from validate.estimates.intervals import (
+    PairedDifference,
+    antithetic_interval,
     mean_interval,
+    paired_difference,
     probability_interval,
     quantile_interval,
     ratio_interval,
 )
-from validate.estimates.paired import PairedDifference, antithetic_interval, paired_difference
 from validate.estimates.stopping import (
     early_and_late,
     is_short,

@@ -9,8 +9,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.systems.programs.message_network import services
-from qmodels.systems.programs.messaging import PROCESS_TIMES
+from qmodels.systems.programs.messaging import PROCESS_TIMES, services
 from validate.campaigns.experiment import Experiment, Job
 from validate.estimates.statistics import Estimate, mean_interval
 

@@ -9,9 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray, IntArray
-from qmodels.systems.programs.message_network import Service, service_table, services
-from qmodels.systems.programs.message_steps import PAIRED, Step
-from qmodels.systems.programs.messaging import MessageProgram
+from qmodels.systems.programs.messaging import PAIRED, MessageProgram, Service, Step, service_table, services
 from validate.engine.streams import new_streams, uniform
 from validate.noc.state import World, new_world
 

@@ -14,7 +14,7 @@ leaves in the next one:
 
 >>> from qmodels.systems.noc.spec import Noc
 >>> from qmodels.systems.noc.patterns import uniform
->>> from qmodels.systems.noc.topologies import ring
+>>> from qmodels.systems.noc.topology import ring
 >>> from validate.noc.kernel import step
 >>> from validate.noc.replication import build_world
 >>> from validate.noc.sources import send

@@ -19,8 +19,8 @@ from validate.engine.histogram import BINS, Histogram
 from validate.estimates.statistics import INF, Estimate, exactly, quantile_interval, ratio_interval
 from validate.estimates.stopping import FEWEST_OBSERVATIONS
 from validate.noc.replication import NocJob, Run, run_replication
+from validate.noc.saturation import verdict
 from validate.noc.tables import channel_columns, facts, flow_columns
-from validate.noc.verdict import verdict
 
 TIMES = (
     "packet_latency",
@@ -57,7 +57,7 @@ class NocExperiment(Experiment):
     Examples
     --------
     >>> from qmodels.systems.noc.patterns import uniform
-    >>> from qmodels.systems.noc.topologies import spidergon
+    >>> from qmodels.systems.noc.topology import spidergon
     >>> from validate import simulate
     >>> noc = Noc(topology=spidergon(16), link_width=16, traffic=uniform(nodes=16), injection_rate=0.02)
     >>> result = simulate(noc, packets=2000, replications=4)

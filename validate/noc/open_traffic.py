@@ -10,8 +10,7 @@ import numpy as np
 from validate.engine.jit import inlined, lean
 from validate.engine.sampling import draw
 from validate.noc.kernel import quiet, step
-from validate.noc.meter import Meter, record
-from validate.noc.picks import pick_flow
+from validate.noc.meter import Meter, pick_flow, record
 from validate.noc.sources import send
 from validate.noc.state import FREE_PACKET, IN_NETWORK, NOW, World
 

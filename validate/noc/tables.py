@@ -13,7 +13,7 @@ from qmodels.systems.noc.spec import Noc
 from validate.estimates.statistics import INF, Estimate, exactly, ratio_interval
 from validate.noc.meter import FLOW_BINS, flow_quantiles
 from validate.noc.replication import Run
-from validate.noc.verdict import overloaded_flows
+from validate.noc.saturation import overloaded_flows
 
 
 def flow_columns(

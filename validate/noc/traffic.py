@@ -11,16 +11,15 @@ import numpy.typing as npt
 from qmodels.checks import FloatArray
 from qmodels.systems.laws.kinds import scaled
 from qmodels.systems.laws.times import Deterministic, Exponential, Geometric, HyperExponential, Law
-from qmodels.systems.noc.flows import FlowTable
-from qmodels.systems.noc.injection import Bernoulli, InjectionProcess
+from qmodels.systems.noc.flows import Bernoulli, FlowTable, InjectionProcess
 from qmodels.systems.noc.memory import Transactions
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
 from validate.engine.events import new_calendar, schedule
 from validate.engine.sampling import draw, law_table
 from validate.engine.streams import new_streams, uniform
+from validate.noc.meter import PICK
 from validate.noc.open_traffic import CALENDAR, SOURCE, Open
-from validate.noc.picks import PICK
 from validate.noc.transactions import ENGINE, Closed
 
 

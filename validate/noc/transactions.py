@@ -11,9 +11,8 @@ from validate.engine.events import next_event, schedule
 from validate.engine.jit import inlined, lean
 from validate.engine.streams import uniform
 from validate.noc.kernel import quiet, step
-from validate.noc.meter import Meter, record
+from validate.noc.meter import Meter, pick_flow, record
 from validate.noc.open_traffic import DONE, STUCK
-from validate.noc.picks import pick_flow
 from validate.noc.sources import send
 from validate.noc.state import DELIVERED, IN_NETWORK, NOW, World
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.systems.composed.system import System
-from qmodels.systems.memory.numa import NumaMachine
-from qmodels.systems.memory.numa_system import channel_name, core_name, loading_name, memory_name
+from qmodels.systems.memory.numa_system import NumaMachine, channel_name, core_name, loading_name, memory_name
 from validate.campaigns.experiment import Experiment, Job
 from validate.composed.replication import FLOWS, PARTS, Run, SystemJob, resources
 from validate.composed.replication import run_replication as run_system

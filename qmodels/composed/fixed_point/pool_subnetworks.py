@@ -29,7 +29,7 @@ from qmodels.composed.moments import Moments, moments_of
 from qmodels.composed.parts.bursty import bursts_of
 from qmodels.llc.bounded_queues import bounded_queues
 from qmodels.llc.processor_core import Stages
-from qmodels.markov.processes.phase_type_fit import ph_from_moments
+from qmodels.markov.processes.moment_fits import ph_from_moments
 from qmodels.queues.distributions import birth_death_law
 from qmodels.systems.composed.program_form import Op, window_of
 from qmodels.systems.laws.kinds import phase_type, scaled

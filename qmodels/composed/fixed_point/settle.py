@@ -17,8 +17,8 @@ from qmodels.composed.fixed_point.state import INF, Rates, State, begun_scv, lat
 from qmodels.composed.moments import moments_of
 from qmodels.composed.variability import Variability
 from qmodels.numerics.mixing import Mixing, numbers_in, put_into
-from qmodels.systems.composed.batch_laws import batch_companions
 from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.parts import batch_companions
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 

@@ -11,7 +11,7 @@ from qmodels.composed.parts.serving import last_of_batch
 from qmodels.composed.streams import PartAnswer, Response, Stream
 from qmodels.llc.processor_channels import spread_rates
 from qmodels.queues.distributions import birth_death_law
-from qmodels.systems.memory.banked_channels import BankedChannels
+from qmodels.systems.memory.memory_map import BankedChannels
 
 MOST = 8
 """Requests a channel for which it does not matter how many more there are."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.composed.streams import Added, PartAnswer, Response, Stream
-from qmodels.networks.open.flow_scv import split_scv
+from qmodels.networks.open.qna import split_scv
 
 Respond = Callable[[tuple[Stream, ...]], PartAnswer]
 

@@ -17,8 +17,8 @@ from qmodels.systems.composed.steps import Acquire
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.kinds import scaled
 from qmodels.systems.laws.times import Exponential, Law
-from qmodels.systems.memory.banked_channels import BankedChannels
 from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.memory.memory_map import BankedChannels
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 

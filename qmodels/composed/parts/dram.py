@@ -15,10 +15,9 @@ from qmodels.composed.stalls import Stall, one_stall
 from qmodels.composed.streams import PartAnswer, Response, Stream
 from qmodels.memory.dram.limits import binding
 from qmodels.memory.dram.mixture import Kind, Mixed, mixed_waits, pure_waits
-from qmodels.networks.open.flow_scv import departing_scv, merging_weight, service_noise, split_scv
+from qmodels.networks.open.qna import departing_scv, merging_weight, service_noise, split_scv
 from qmodels.systems.memory.dram_map import Interleaved
-from qmodels.systems.memory.dram_system import DramSystem
-from qmodels.systems.memory.dram_traffic import Packets, RandomBlocks, StridedBlocks
+from qmodels.systems.memory.dram_system import DramSystem, Packets, RandomBlocks, StridedBlocks
 
 INF = float("inf")
 GROUPS = 3

@@ -11,7 +11,7 @@ import numpy as np
 from qmodels.memory.dram.channel_waits import ChannelWaits
 from qmodels.memory.dram.mixture import Kind, alone_columns
 from qmodels.memory.dram.writes.last import LastWrites
-from qmodels.networks.open.flow_scv import split_scv
+from qmodels.networks.open.qna import split_scv
 from qmodels.numerics.largest import largest_moments
 from qmodels.systems.memory.dram_system import DramSystem
 

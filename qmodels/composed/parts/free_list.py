@@ -9,7 +9,7 @@ import numpy as np
 from qmodels.allocator.trials import rejection_law
 from qmodels.checks import FloatArray
 from qmodels.composed.streams import PartAnswer, Response, Stream
-from qmodels.networks.open.flow_scv import departing_scv, merging_weight, service_noise, split_scv
+from qmodels.networks.open.qna import departing_scv, merging_weight, service_noise, split_scv
 from qmodels.networks.station import mixture
 from qmodels.packet_processor.overflow import blocked_by_size
 from qmodels.queues.general.gg1 import gg1_klb

@@ -13,11 +13,11 @@ from qmodels.composed.parts.bursty import added_by_bursts, two_moments, wait_of_
 from qmodels.composed.parts.copies import copy_shares
 from qmodels.composed.parts.serving import last_of_batch
 from qmodels.composed.streams import Added, PartAnswer, Queue, Response, Stream
-from qmodels.networks.open.flow_scv import departing_scv, merging_weight, service_noise, split_scv
+from qmodels.networks.open.qna import departing_scv, merging_weight, service_noise, split_scv
 from qmodels.networks.solve import solve_network
 from qmodels.networks.station import mixture
 from qmodels.numerics.largest import largest_moments
-from qmodels.systems.composed.batch_laws import ONE, batch_companions
+from qmodels.systems.composed.parts import ONE, batch_companions
 from qmodels.systems.laws.times import Exponential
 from qmodels.systems.stations.parts import JobClass, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork

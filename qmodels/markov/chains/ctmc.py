@@ -12,9 +12,8 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.libraries import sparse
-from qmodels.markov.chains.chain import Chain
-from qmodels.markov.chains.chain_results import reward_vector
-from qmodels.markov.chains.uniformization import transient
+from qmodels.markov.chains.chain import Chain, reward_vector
+from qmodels.markov.chains.transient import transient
 from qmodels.markov.words import described
 
 
@@ -89,7 +88,7 @@ class CTMC(Chain):
 
         Notes
         -----
-        Uniformization: a sum of non-negative terms (see `qmodels.markov.chains.uniformization`). Up to
+        Uniformization: a sum of non-negative terms (see `qmodels.markov.chains.transient`). Up to
         400 states long times cost a logarithmic number of squarings, so that a chain with
         rates from 1e-9 to 1e9 is no harder than another.
 

@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.markov.chains.chain import Chain
-from qmodels.markov.chains.chain_results import reward_vector
+from qmodels.markov.chains.chain import Chain, reward_vector
 from qmodels.markov.words import described
 from qmodels.numerics.elimination import LARGEST_EXACT
 

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.markov.chains.stationary import single_class_law
-from qmodels.markov.chains.structure import ROW_SUM_TOLERANCE
+from qmodels.markov.chains.stationary import ROW_SUM_TOLERANCE, single_class_law
 from qmodels.markov.words import described
 from qmodels.numerics.elimination import solve_transient
 

@@ -7,8 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.systems.memory.dram_system import DramSystem
-from qmodels.systems.memory.dram_traffic import SPAN, AddressTrace, Packets, RandomBlocks, StridedBlocks
+from qmodels.systems.memory.dram_system import (
+    SPAN,
+    AddressTrace,
+    DramSystem,
+    Packets,
+    RandomBlocks,
+    StridedBlocks,
+)
 
 SAMPLE = 8192
 """Accesses that a stream is judged by."""

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import IntArray
-from qmodels.systems.memory.dram_system import DramSystem
-from qmodels.systems.memory.dram_traffic import SPAN, AddressTrace, Packets, RandomBlocks
+from qmodels.systems.memory.dram_system import SPAN, AddressTrace, DramSystem, Packets, RandomBlocks
 
 ACCESSES = 1 << 16
 """Accesses of a channel that its waits are derived from."""

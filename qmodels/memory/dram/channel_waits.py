@@ -16,8 +16,7 @@ from qmodels.memory.dram.stream_waits import stream_times
 from qmodels.memory.dram.writes.last import LastWrites
 from qmodels.memory.dram.writes.queue import Directions, Queued, ReadVisits, refreshed_writes, write_queue
 from qmodels.queues.general.mg1 import mg1_waiting_time
-from qmodels.systems.memory.dram_system import DramSystem
-from qmodels.systems.memory.dram_traffic import Packets, RandomBlocks
+from qmodels.systems.memory.dram_system import DramSystem, Packets, RandomBlocks
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

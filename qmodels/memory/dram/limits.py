@@ -12,8 +12,7 @@ from qmodels.memory.dram.order_waits import order_times
 from qmodels.memory.dram.packet_waits import PacketTimes, packet_times
 from qmodels.memory.dram.stream_waits import stream_times
 from qmodels.memory.dram.writes.drains import Turns
-from qmodels.systems.memory.dram_system import DramSystem
-from qmodels.systems.memory.dram_traffic import AddressTrace, Packets, RandomBlocks
+from qmodels.systems.memory.dram_system import AddressTrace, DramSystem, Packets, RandomBlocks
 
 
 def refresh_time(spec: DramSystem, row_rate: Any) -> Any:

@@ -19,8 +19,7 @@ from qmodels.memory.dram.packet_waits import PacketTimes, packet_times
 from qmodels.memory.dram.recursions.order import numbers
 from qmodels.memory.dram.recursions.ready import serve_ready_first
 from qmodels.memory.dram.visit_pairs import met_visits
-from qmodels.systems.memory.dram_system import DramSystem
-from qmodels.systems.memory.dram_traffic import Packets
+from qmodels.systems.memory.dram_system import DramSystem, Packets
 
 ONE_BLOCK = Packets(arrival_rate=1.0, blocks=1)
 PAIRS = 1024

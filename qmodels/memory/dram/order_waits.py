@@ -14,8 +14,7 @@ from qmodels.memory.dram.channel_visits import Visits, channel_visits
 from qmodels.memory.dram.recursions.order import numbers, serve_in_order
 from qmodels.memory.dram.recursions.sequence import Steps
 from qmodels.memory.dram.visit_pairs import pair_slopes
-from qmodels.systems.memory.dram_system import DramSystem
-from qmodels.systems.memory.dram_traffic import Packets, RandomBlocks
+from qmodels.systems.memory.dram_system import DramSystem, Packets, RandomBlocks
 
 MOST_LAGS = 64
 MOST_BURSTS = 7

@@ -14,8 +14,7 @@ from qmodels.memory.dram.access_pattern import AccessPattern, access_pattern
 from qmodels.memory.dram.channel_waits import ChannelWaits, channel_waits
 from qmodels.memory.dram.limits import binding, channel_limits
 from qmodels.memory.dram.quantiles import grid, latency_law, mixture
-from qmodels.systems.memory.dram_system import DramSystem
-from qmodels.systems.memory.dram_traffic import AddressTrace
+from qmodels.systems.memory.dram_system import AddressTrace, DramSystem
 from qmodels.systems.spec.answer import Answer
 
 Laws = Callable[[int], tuple[FloatArray, int]]
@@ -56,7 +55,7 @@ def solve_dram(spec: DramSystem) -> Answer:
     Examples
     --------
     >>> from qmodels.systems.memory.dram_system import dram
-    >>> from qmodels.systems.memory.dram_traffic import RandomBlocks
+    >>> from qmodels.systems.memory.dram_system import RandomBlocks
     >>> load = RandomBlocks(arrival_rate=np.array([0.02, 0.08, 0.15]))
     >>> curve = solve_dram(dram("DDR4-3200", page_policy="closed", traffic=load))
     >>> curve.read_latency.round(1), curve.bottleneck

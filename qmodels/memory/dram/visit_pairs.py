@@ -10,8 +10,7 @@ import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
 from qmodels.memory.dram.channel_visits import Visits
-from qmodels.systems.memory.dram_system import DramSystem
-from qmodels.systems.memory.dram_traffic import Packets, RandomBlocks
+from qmodels.systems.memory.dram_system import DramSystem, Packets, RandomBlocks
 
 Serve = Callable[[Visits, IntArray, IntArray, IntArray], Any]
 """Of accesses of visits by their numbers, their runs and arrivals: when each is served, and whether its

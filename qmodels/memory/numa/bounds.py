@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qmodels.systems.memory.numa import NumaMachine
+from qmodels.systems.memory.numa_system import NumaMachine
 
 RESOURCES = ("computing", "commands", "channels", "controllers")
 

@@ -7,7 +7,7 @@ from math import lcm
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.systems.memory.numa import NumaMachine
+from qmodels.systems.memory.numa_system import NumaMachine
 
 
 def number_of_others(activity: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
 from qmodels.memory.numa.contention import access_time, number_of_others, rotation_time, turns
-from qmodels.systems.memory.numa import NumaMachine
+from qmodels.systems.memory.numa_system import NumaMachine
 
 _TOLERANCE = 1e-5
 _ITERATIONS = 2000

@@ -9,7 +9,7 @@ import numpy as np
 from qmodels.checks import FloatArray
 from qmodels.memory.numa.bounds import NumaBounds, numa_bounds
 from qmodels.memory.numa.network import State, Structure, steady_state, structure_of
-from qmodels.systems.memory.numa import NumaMachine
+from qmodels.systems.memory.numa_system import NumaMachine
 from qmodels.systems.spec.answer import Answer
 
 _AS_BUSY = 0.01

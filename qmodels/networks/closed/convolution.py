@@ -13,7 +13,7 @@ from qmodels.checks import FloatArray
 from qmodels.families import takes
 from qmodels.networks.closed.inputs import ClosedNetwork, Network, closed_result, describe, product_form
 from qmodels.networks.closed.lattice import open_up, poisson_law
-from qmodels.networks.closed.means import joint, populated, representable, solve_closed
+from qmodels.networks.closed.mva import joint, populated, representable, solve_closed
 from qmodels.networks.result import NetworkResult
 from qmodels.networks.words import described
 

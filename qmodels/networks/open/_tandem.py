@@ -53,7 +53,7 @@ class Station(NamedTuple):
 
 def two_moment_law(mean: float, scv: float, least_scv: float = LEAST_SCV) -> Law:
     """Return a phase-type law of given mean and SCV, at least the least one."""
-    from qmodels.markov.processes.phase_type_fit import ph_from_moments
+    from qmodels.markov.processes.moment_fits import ph_from_moments
 
     scv = max(scv, least_scv)
     fit = ph_from_moments(mean=mean, scv=1.0 if abs(scv - 1) < 1e-9 else scv)

@@ -12,8 +12,7 @@ from qmodels.numerics.tables import distinct
 from qmodels.packet_processor.controllers.stream import Pace, Sample
 from qmodels.packet_processor.controllers.table import Table, table
 from qmodels.systems.memory.dram_map import Interleaved
-from qmodels.systems.memory.dram_system import DramSystem
-from qmodels.systems.memory.dram_traffic import RandomBlocks
+from qmodels.systems.memory.dram_system import DramSystem, RandomBlocks
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.traffic.arrivals import OnOff, modelled
 

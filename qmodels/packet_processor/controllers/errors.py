@@ -10,7 +10,7 @@ import numpy.typing as npt
 from qmodels.checks import FloatArray
 from qmodels.packet_processor.design import Columns
 from qmodels.systems.memory.dram_map import Interleaved
-from qmodels.systems.memory.dram_presets import PRESETS
+from qmodels.systems.memory.dram_timing import PRESETS
 from qmodels.systems.traffic.arrivals import OnOff, Recorded
 
 DEVICES = ("DDR4-3200", "DDR5-6400")

@@ -15,7 +15,7 @@ from qmodels.numerics.kernels import part
 from qmodels.numerics.tables import between
 from qmodels.systems.noc.router import PacketClass
 from qmodels.systems.noc.routes import EJECTION
-from qmodels.systems.packets.processor_noc import ProcessorNoc, one_network
+from qmodels.systems.packets.packet_processor import ProcessorNoc, one_network
 
 FRACTIONS = np.array([0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.88, 0.94, 0.98])
 """Loads, as parts of that at which the network saturates, between which is interpolated."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from qmodels.checks import FloatArray
 from qmodels.systems.noc.flows import FlowTable
-from qmodels.systems.packets.processor_noc import ProcessorNoc
+from qmodels.systems.packets.packet_processor import ProcessorNoc
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,7 +58,7 @@ def inner_links(noc: ProcessorNoc, channels: int) -> npt.NDArray[np.int64]:
 
     An array (engines, channels), numbered from 0; -1 where a path has none in between.
 
-    >>> from qmodels.systems.noc.topologies import ring
+    >>> from qmodels.systems.noc.topology import ring
     >>> inner_links(ProcessorNoc(topology=ring(4), initiators=2), 1).tolist()
     [[0], [0]]
     """

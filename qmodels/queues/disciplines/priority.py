@@ -10,7 +10,7 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.families import takes
-from qmodels.laws.arguments import Laws, service_moments
+from qmodels.laws.of_law import Laws, service_moments
 from qmodels.numerics.digits import product_minus, remaining, sum_before
 from qmodels.queues.words import described
 from qmodels.result import QueueResult

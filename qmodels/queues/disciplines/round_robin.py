@@ -10,7 +10,7 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.evidence.constants import kept
-from qmodels.laws.arguments import Laws
+from qmodels.laws.of_law import Laws
 from qmodels.queues.disciplines.polling import check_queues
 from qmodels.queues.words import described
 from qmodels.result import QueueResult

@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.laws.arguments import Laws, service_moments
-from qmodels.laws.of_law import renewal
+from qmodels.laws.of_law import Laws, renewal, service_moments
 from qmodels.queues.general.mg1 import mg1_waiting_time
 from qmodels.queues.load import Load, load
 from qmodels.queues.words import described

@@ -9,13 +9,12 @@ import numpy.typing as npt
 
 from qmodels.checks import FloatArray
 from qmodels.families import takes
-from qmodels.laws.arguments import Laws, arrival_moments, service_moments
+from qmodels.laws.of_law import Laws, arrival_moments, service_moments
 from qmodels.queues.general.gg1 import TwoMoments
 from qmodels.queues.general.gm1 import gmc
 from qmodels.queues.general.mdc import mdc
 from qmodels.queues.load import Load
-from qmodels.queues.markovian.erlang import erlang_c_from_b
-from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
+from qmodels.queues.markovian.erlang import erlang_b_pair, erlang_c_from_b
 from qmodels.queues.markovian.mmc import mmc_waiting_time
 from qmodels.queues.words import described
 from qmodels.result import QueueResult

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.laws.arguments import Laws, service_moments
+from qmodels.laws.of_law import Laws, service_moments
 from qmodels.queues.load import load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult

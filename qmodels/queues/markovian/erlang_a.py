@@ -12,7 +12,7 @@ from qmodels.checks import FloatArray
 from qmodels.numerics.digits import product_minus
 from qmodels.numerics.series import curve, rising_sums
 from qmodels.queues.load import load
-from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
+from qmodels.queues.markovian.erlang import erlang_b_pair
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 

@@ -18,8 +18,7 @@ from qmodels.queues.distributions import (
     poisson_number,
 )
 from qmodels.queues.load import load
-from qmodels.queues.markovian.erlang import erlang_c_from_b
-from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
+from qmodels.queues.markovian.erlang import erlang_b_pair, erlang_c_from_b
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 

@@ -11,8 +11,7 @@ from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.numerics.digits import product_minus, remaining, sum_before
 from qmodels.queues.disciplines.priority import priority_waiting_second_moment, priority_waiting_time
-from qmodels.queues.markovian.erlang import erlang_c_from_b
-from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
+from qmodels.queues.markovian.erlang import erlang_b_pair, erlang_c_from_b
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 

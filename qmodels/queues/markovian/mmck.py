@@ -16,7 +16,7 @@ from qmodels.libraries import special
 from qmodels.numerics.digits import geometric_mean_index, geometric_sum, log_ratio
 from qmodels.numerics.poisson import poisson_pmf
 from qmodels.queues.load import load
-from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
+from qmodels.queues.markovian.erlang import erlang_b_pair
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 

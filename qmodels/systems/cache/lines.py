@@ -9,7 +9,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
-from qmodels.systems.memory.address_map import scatter
+from qmodels.systems.memory.memory_map import scatter
 from qmodels.systems.traffic.popularity import MOST_ENTRIES, Popularity
 
 ASSIGNMENTS = ("consecutive", "random")

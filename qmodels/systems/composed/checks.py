@@ -30,9 +30,9 @@ from qmodels.systems.composed.steps import (
     inner_steps,
     step_name,
 )
-from qmodels.systems.memory.banked_channels import BankedChannels
 from qmodels.systems.memory.dram import Dram
 from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.memory.memory_map import BankedChannels
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.systems.composed.batch_laws import (
+from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.parts import (
     ONE,
     batch_companions,
     compound,
@@ -17,7 +18,6 @@ from qmodels.systems.composed.batch_laws import (
     number_law,
     thinned_law,
 )
-from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.program_form import (
     Alternatives,
     Branches,

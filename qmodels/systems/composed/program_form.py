@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
-from qmodels.systems.composed.batch_laws import ONE, law_mean
+from qmodels.systems.composed.parts import ONE, law_mean
 from qmodels.systems.composed.steps import Branch, Each, Fork, Hold, Lookup, Repeat
 
 

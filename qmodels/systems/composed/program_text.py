@@ -46,7 +46,7 @@ from qmodels.systems.laws.times import Deterministic
 from qmodels.systems.spec.fields import field_names
 from qmodels.systems.spec.nested import alternatives, held, spec_word
 from qmodels.systems.spec.text.reading import Place, needed
-from qmodels.systems.spec.text.writing import document, literal
+from qmodels.systems.spec.text.toml import document, literal
 
 WIDTH = 88
 """Characters up to which a step with its programs stays on one line."""

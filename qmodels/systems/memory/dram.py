@@ -9,7 +9,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import Numeric
-from qmodels.systems.memory.dram_presets import PRESETS
+from qmodels.systems.memory.dram_timing import PRESETS
 from qmodels.systems.spec.ranges import Declared, choice, count, nonnegative, positive
 
 PAGE_POLICIES = ("open", "closed")
@@ -94,7 +94,7 @@ class Dram(Declared, prefix="dram."):
 
     @classmethod
     def of_preset(cls, preset: str, **changes: Any) -> Dram:
-        """Return the channels of a device in `qmodels.systems.memory.dram_presets.PRESETS`, with changes.
+        """Return the channels of a device in `qmodels.systems.memory.dram_timing.PRESETS`, with changes.
 
         An access to another row keeps its bank for the device's tRC; its data come tRCD + CL after its
         turn on the bus, also those of row hits, which in truth need CL alone. Ranks are taken as more

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from qmodels import checks
-from qmodels.systems.memory.address_map import bank_of, channel_of, index_in_bank, index_in_channel
+from qmodels.systems.memory.memory_map import bank_of, channel_of, index_in_bank, index_in_channel
 from qmodels.systems.spec.ranges import Declared, choice, count
 
 Whole = Any  # an int or an integer array; the arithmetic is the same

@@ -12,8 +12,16 @@ from qmodels import checks
 from qmodels.checks import Numeric
 from qmodels.systems.laws.times import Law
 from qmodels.systems.noc.cxl import cxl_fields
-from qmodels.systems.noc.flows import FlowTable, channels, closed_flows, open_flows, paths, service
-from qmodels.systems.noc.injection import Bernoulli, injection_process
+from qmodels.systems.noc.flows import (
+    Bernoulli,
+    FlowTable,
+    channels,
+    closed_flows,
+    injection_process,
+    open_flows,
+    paths,
+    service,
+)
 from qmodels.systems.noc.memory import Interleaved, Transactions
 from qmodels.systems.noc.patterns import Pattern, Permutation, RateMatrix, uniform
 from qmodels.systems.noc.router import PacketClass, QosRule, Router
@@ -37,7 +45,7 @@ class Noc(Replaceable, Declared):
     Parameters
     ----------
     topology : Topology
-        See `qmodels.systems.noc.topologies`.
+        See `qmodels.systems.noc.topology`.
     routing : str
         See `qmodels.systems.noc.routing.find_routes`.
     routes : tuple of SourceRoute
@@ -85,7 +93,7 @@ class Noc(Replaceable, Declared):
 
     Examples
     --------
-    >>> from qmodels.systems.noc.topologies import spidergon
+    >>> from qmodels.systems.noc.topology import spidergon
     >>> noc = Noc(topology=spidergon(16), link_width=16, traffic=uniform(nodes=16), injection_rate=0.04)
     >>> noc.flits(128), noc.flow_table().path(5)
     (9, ('inject 0', '0->8', '8->7', '7->6', 'eject 6'))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from qmodels import checks
-from qmodels.systems.programs.message_steps import compute, receive, send, signal, wait
+from qmodels.systems.programs.messaging import compute, receive, send, signal, wait
 
 Processes = tuple[tuple[str, ...], ...]
 SHAPES = ("flat", "tree")

@@ -2,18 +2,233 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import ClassVar
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property, lru_cache
+from typing import ClassVar, NamedTuple
+
+import numpy as np
 
 from qmodels import checks
+from qmodels.systems.noc.flows import FlowTable
+from qmodels.systems.noc.patterns import uniform
 from qmodels.systems.noc.router import Router
+from qmodels.systems.noc.routes import PathTable
+from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topology import Topology
-from qmodels.systems.programs.message_steps import PAIRED, PRIORITIES, Step, read_steps
 from qmodels.systems.spec.fields import Replaceable
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import Declared, count, nonnegative, positive, probability
+
+
+class Service(NamedTuple):
+    """Key of a program's packet in the network."""
+
+    # source, target: processes.
+    source: int
+    target: int
+    priority: int  # its priority: 7 unless the switches know priorities
+    circuit: bool  # whether it goes through a circuit
+
+
+def services(program: MessageProgram) -> tuple[tuple[int, ...], tuple[Service, ...]]:
+    """Return the service of every step that sends, process by process, as numbers of a list; and the list.
+
+    Steps that send nothing have -1. The packet that opens a circuit travels outside it, the one that
+    closes it inside.
+    """
+    known: dict[Service, int] = {}
+    numbers = []
+    by_priority = program.router.arbitration == "priority"
+    for process, (steps, first) in enumerate(zip(program.steps, program.first_priorities, strict=True)):
+        level, circuits = first, set[int]()
+        for step in steps:
+            if step.action == "priority":
+                level = step.level
+            if step.action not in ("send", "signal", "open", "close"):
+                numbers.append(-1)
+                continue
+            service = Service(
+                process, step.peer, level if by_priority else PRIORITIES - 1, step.peer in circuits
+            )
+            numbers.append(known.setdefault(service, len(known)))
+            if step.action in ("open", "close"):
+                circuits ^= {step.peer}
+    return tuple(numbers), tuple(known)
+
+
+def service_table(program: MessageProgram) -> PathTable:
+    """Return the services of a program with their paths, in the order of `services`.
+
+    Where a routing gives several paths between two nodes, messages take the first.
+    """
+    _, known = services(program)
+    table, first = _all_pairs(program.topology, program.routing, program.router, program.link_width)
+    chosen = [first[program.nodes[s.source], program.nodes[s.target]] for s in known]
+    hops = [np.arange(table.path_start[flow], table.path_start[flow + 1]) for flow in chosen]
+    places = np.concatenate([np.zeros(0, dtype=np.int64), *hops]).astype(np.int64)
+    whole = (
+        "virtual_channels",
+        *(item.name for item in fields(PathTable) if item.name.startswith("channel_")),
+    )
+    return PathTable(
+        **{name: getattr(table, name) for name in whole},
+        source=table.source[chosen],
+        target=table.target[chosen],
+        flits=np.ones(len(known), dtype=np.int32),
+        priority=np.array([s.priority for s in known], dtype=np.int32),
+        weight=np.ones(len(known)),
+        circuit=np.array([s.circuit for s in known], dtype=bool),
+        path_start=np.concatenate([[0], np.cumsum([hop.size for hop in hops])]).astype(np.int64),
+        path_channel=table.path_channel[places],
+        path_vc_low=table.path_vc_low[places],
+        path_vc_high=table.path_vc_high[places],
+    )
+
+
+@lru_cache(maxsize=16)
+def _all_pairs(
+    topology: Topology, routing: str, router: Router, link_width: int
+) -> tuple[FlowTable, dict[tuple[int, int], int]]:
+    noc = Noc(
+        topology=topology,
+        routing=routing,
+        router=router,
+        link_width=link_width,
+        traffic=uniform(nodes=topology.nodes),
+        injection_rate=0.0,
+    )
+    table = noc.flow_table()
+    first: dict[tuple[int, int], int] = {}
+    for flow, pair in enumerate(zip(table.source.tolist(), table.target.tolist(), strict=True)):
+        first.setdefault(pair, flow)
+    return table, first
+
+
+PRIORITIES = 8
+"""Fixed priorities of the switches: 0 is served first, 7 last."""
+
+FORMS = {
+    "compute": "compute CYCLES",
+    "send": "send PROCESS WORDS",
+    "receive": "receive PROCESS",
+    "signal": "signal PROCESS",
+    "wait": "wait PROCESS",
+    "open": "open PROCESS",
+    "close": "close PROCESS",
+    "priority": "priority LEVEL",
+}
+"""The steps and how they are written.
+
+``send`` and ``receive`` pass a message with its header; ``signal`` and ``wait`` pass a
+notification through a synchronisation module, one word without a header. Both are matched in the
+order in which they are sent, for each pair of processes apart. ``open`` reserves a circuit to a
+process, over which what is sent there travels until ``close``. ``priority`` sets that of all the
+process sends from then on.
+"""
+
+PAIRED = {"receive": "send", "wait": "signal"}
+"""Event that each waiting step waits for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One step, read from its words."""
+
+    action: str  # one of `FORMS`
+    peer: int = -1  # the other process, -1 where there is none
+    words: int = 0  # payload of a message [words]
+    cycles: float = 0.0  # computing time [cycles]
+    level: int = -1  # priority that is set, -1 where none is
+
+
+def compute(cycles: float) -> str:
+    """Return the step that computes for n cycles."""
+    return f"compute {float(cycles):g}" if float(cycles).is_integer() else f"compute {float(cycles)!r}"
+
+
+def send(to: int, *, words: int) -> str:
+    """Return the step that sends a message of n words."""
+    return f"send {to} {words}"
+
+
+def receive(source: int) -> str:
+    """Return the step that waits for the next message of a process and reads it."""
+    return f"receive {source}"
+
+
+def signal(to: int) -> str:
+    """Return the step that notifies a process."""
+    return f"signal {to}"
+
+
+def wait(source: int) -> str:
+    """Return the step that waits for the next notification of a process."""
+    return f"wait {source}"
+
+
+def join(*parts: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    """Return the processes that take the steps of several programs one after the other."""
+    sizes = sorted({len(part) for part in parts})
+    if len(sizes) > 1:
+        raise ValueError(f"joined programs must have equally many processes, got {sizes}")
+    return tuple(tuple(step for part in parts for step in part[k]) for k in range(sizes[0] if sizes else 0))
+
+
+def read_steps(steps: Iterable[str], *, process: int, processes: int) -> tuple[Step, ...]:
+    """Return the steps of one process.
+
+    ``steps``: their words; ``process``, ``processes``: number of the process, and how many there are.
+
+    Raises
+    ------
+    ValueError
+        One line with the step: what it must look like, or what its process must be.
+
+    Examples
+    --------
+    >>> read_steps(["send 1 16"], process=0, processes=2)[0].words
+    16
+    >>> read_steps(["sent 1 16"], process=0, processes=2)
+    Traceback (most recent call last):
+        ...
+    ValueError: steps of process 0 must be one of compute, send, receive, signal, wait, open, close, priority, got 'sent'; did you mean 'send'?
+    """  # noqa: E501
+    found = []
+    for text in steps:
+        step = _read(text, process)
+        if step.peer >= processes or step.peer == process:
+            raise ValueError(
+                f"step {text!r} of process {process} must name another process in 0..{processes - 1}, "
+                f"got {step.peer}"
+            )
+        found.append(step)
+    return tuple(found)
+
+
+@lru_cache(maxsize=65536)
+def _read(text: str, process: int) -> Step:
+    if not isinstance(text, str):
+        raise ValueError(f"steps of process {process} must be words such as 'send 0 16', got {text!r}")
+    action, *numbers = text.split() or [""]
+    checks.choice(f"steps of process {process}", action, FORMS)
+    form = FORMS[action]
+    name = f"step {text!r} of process {process}"
+    try:
+        values = [float(number) for number in numbers]
+    except ValueError:
+        values = []
+    if len(values) != len(form.split()) - 1:
+        raise ValueError(f"{name} must have the form '{form}', got {len(numbers)} values: {numbers}")
+    if action == "compute":
+        return Step(action=action, cycles=float(checks.nonnegative(f"cycles of {name}", values[0])))
+    if action == "priority":
+        level = checks.count(f"level of {name}", values[0], minimum=0, maximum=PRIORITIES - 1)
+        return Step(action=action, level=int(level))
+    peer = int(checks.count(f"process of {name}", values[0], minimum=0))
+    words = int(checks.count(f"words of {name}", values[1], minimum=0)) if action == "send" else 0
+    return Step(action=action, peer=peer, words=words)
+
 
 MOST_CYCLES = 1e12
 """Of a cost: with more the sums of a program have no digits left for its other times."""
@@ -92,7 +307,7 @@ class MessageProgram(Replaceable, Declared):
     costs : MessageCosts
         What messages cost besides the way through the network.
     processes : tuple of tuple of str
-        Steps of each process, see `qmodels.systems.programs.message_steps.FORMS`.
+        Steps of each process, see `qmodels.systems.programs.messaging.FORMS`.
     placement : tuple of int
         Node of each process; by default process *k* is on node *k*.
     priorities : tuple of int
@@ -113,7 +328,7 @@ class MessageProgram(Replaceable, Declared):
     Examples
     --------
     >>> from qmodels.systems.programs.collectives import gather
-    >>> from qmodels.systems.noc.topologies import mesh
+    >>> from qmodels.systems.noc.topology import mesh
     >>> program = MessageProgram(topology=mesh(4), processes=gather(processes=4, words=16))
     >>> program.steps[3]
     (Step(action='send', peer=0, words=16, cycles=0.0, level=-1),)

@@ -12,7 +12,7 @@ import numpy as np
 
 from qmodels.systems.spec.metrics import DETAILS, full_name
 from qmodels.systems.spec.result import SAVED, Result
-from qmodels.systems.spec.saving import numbers, read, spec_of
+from qmodels.systems.spec.store import numbers, read, spec_of
 
 RUN = ("short", "seed", "replications", "effort", "seconds")
 """Fields saved of the runs of a simulation."""

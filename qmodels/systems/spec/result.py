@@ -15,7 +15,7 @@ import numpy as np
 from qmodels import checks
 from qmodels.systems.spec.kind import metric_of
 from qmodels.systems.spec.metrics import full_name
-from qmodels.systems.spec.saving import UNDECIDED, said
+from qmodels.systems.spec.store import UNDECIDED, said
 
 SAVED = (
     "metrics", "latency_parts", "utilization", "traffic_intensity", "bottleneck", "stable", "validated",
@@ -238,7 +238,7 @@ class Result:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the result as JSON, atomically; ``qmodels.load`` reads it back as an `Answer`."""
-        from qmodels.systems.spec.saving import write
+        from qmodels.systems.spec.store import write
 
         return write(self, Path(path))
 

@@ -211,7 +211,7 @@ class TraceDescription:
 
     def plot(self) -> Any:
         """Return a figure: the rate over time, the dispersion over time scales, the sizes, the gaps."""
-        from qmodels.systems.traffic.trace_picture import trace_figure
+        from qmodels.systems.traffic.trace_statistics import trace_figure
 
         return trace_figure(self)
 

@@ -15,8 +15,7 @@ from qmodels import DataQueueing
 from qmodels.allocator.data_queueing import _queue_empty, solve_data_queueing
 from qmodels.allocator.stored import stored_packets
 from qmodels.queues import mg1
-from qmodels.systems.packets.data_queueing import Allocation, DataMemory, PointerMemory
-from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
+from qmodels.systems.packets.data_queueing import Allocation, DataMemory, PointerMemory, QueueTraffic
 from qmodels.traffic import bimodal, heavy_tailed
 from validate import simulate
 

@@ -16,7 +16,7 @@ from qmodels.allocator.data_queueing import pointer_cycles
 from qmodels.allocator.stored import offered_variability, seen_load
 from qmodels.allocator.trial_states import canonical, distinct, draw_any, draw_others, draw_window
 from qmodels.allocator.trials import accesses_law, bank_lists_busy, bitmap_busy, stack_busy
-from qmodels.systems.packets.data_queueing_traffic import QueueTraffic, SelfSimilar
+from qmodels.systems.packets.data_queueing import QueueTraffic, SelfSimilar
 from qmodels.traffic import OnOff, Recorded, Trace, fixed, imix
 
 

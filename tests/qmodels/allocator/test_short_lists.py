@@ -17,8 +17,7 @@ from qmodels.allocator.access_order import read_order_heads
 from qmodels.allocator.data_queueing import solve_data_queueing
 from qmodels.allocator.packet_list import independent_heads, packet_list, pattern_heads
 from qmodels.allocator.short_lists import ENUMERATED, drained_conflicts, lossy_list, starved_list
-from qmodels.systems.packets.data_queueing import Allocation, DataMemory
-from qmodels.systems.packets.data_queueing_traffic import LineRate, QueueTraffic
+from qmodels.systems.packets.data_queueing import Allocation, DataMemory, LineRate, QueueTraffic
 from qmodels.traffic import fixed
 from validate import simulate
 

@@ -17,9 +17,8 @@ from qmodels.composed.streams import Stream
 from qmodels.networks.closed.mva import mva
 from qmodels.noc.solve_noc import solve_noc
 from qmodels.systems.cache.spec import CacheLevel, CacheSystem
-from qmodels.systems.composed.batch_laws import ONE
 from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.parts import Tokens
+from qmodels.systems.composed.parts import ONE, Tokens
 from qmodels.systems.composed.steps import (
     Acquire,
     Allocate,
@@ -38,11 +37,11 @@ from qmodels.systems.composed.steps import (
 )
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.times import Deterministic, Erlang, Exponential
-from qmodels.systems.memory.banked_channels import BankedChannels
 from qmodels.systems.memory.dram_system import dram
+from qmodels.systems.memory.memory_map import BankedChannels
 from qmodels.systems.noc.patterns import rate_matrix, uniform
 from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import mesh
+from qmodels.systems.noc.topology import mesh
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import Poisson

@@ -11,7 +11,7 @@ from qmodels.systems.composed.system import System
 from qmodels.systems.laws.times import Deterministic, Exponential
 from qmodels.systems.memory.dram_system import dram
 from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import mesh
+from qmodels.systems.noc.topology import mesh
 from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import Poisson
 

@@ -8,7 +8,7 @@ from qmodels.composed.couplings.closed_mva import Region, closed_mva, profile_of
 from qmodels.composed.couplings.correlated_visits import effective_scv, equivalent_batch
 from qmodels.composed.couplings.pools import POISSON, ClosedPool, PoolSubnetwork, open_pool
 from qmodels.composed.moments import Moments, max_of_n, max_of_staggered, mixture_of
-from qmodels.markov.processes.phase_type_fit import ph_from_moments
+from qmodels.markov.processes.moment_fits import ph_from_moments
 from qmodels.networks.closed.mva import mva
 from qmodels.queues.markovian.mmc import mmc
 from qmodels.systems.laws.phases import PhaseType

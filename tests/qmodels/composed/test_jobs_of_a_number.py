@@ -16,7 +16,7 @@ from qmodels.systems.composed.system import System
 from qmodels.systems.laws.times import Deterministic, Erlang, Exponential
 from qmodels.systems.noc.patterns import uniform
 from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import mesh
+from qmodels.systems.noc.topology import mesh
 from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import Poisson
 

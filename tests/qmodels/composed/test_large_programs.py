@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose
 from scipy.stats import binom
 
 from qmodels import solve
-from qmodels.systems.composed.batch_laws import ONE, compound
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.lower import Here
+from qmodels.systems.composed.parts import ONE, compound
 from qmodels.systems.composed.steps import Each, Fork, Read
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram_system import dram
@@ -61,6 +61,6 @@ def test_laws_are_compounded_by_transforms_as_by_sums(monkeypatch):
     rng = np.random.default_rng(1)
     outer, inner = (law / law.sum() for law in (rng.random(30), rng.random(7)))
     plain = compound(outer, inner)
-    monkeypatch.setattr("qmodels.systems.composed.batch_laws.MOST_CONVOLVED", 0)
+    monkeypatch.setattr("qmodels.systems.composed.parts.MOST_CONVOLVED", 0)
     assert_allclose(compound(outer, inner), plain, atol=1e-14)
     assert_allclose(compound(outer, np.eye(4)[3])[::3], outer)

@@ -17,7 +17,7 @@ from qmodels.systems.laws.times import Deterministic, Erlang, Exponential
 from qmodels.systems.memory.dram_system import dram
 from qmodels.systems.noc.patterns import uniform
 from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import mesh
+from qmodels.systems.noc.topology import mesh
 from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
 

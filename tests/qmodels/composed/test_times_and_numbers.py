@@ -36,9 +36,8 @@ from qmodels.composed.moments import (
 )
 from qmodels.composed.stalls import Late, Stall, quantile_of
 from qmodels.composed.variability import Passing
-from qmodels.systems.composed.batch_laws import ONE, batch_companions, compound, thinned_law
 from qmodels.systems.composed.lower import Here
-from qmodels.systems.composed.parts import Tokens
+from qmodels.systems.composed.parts import ONE, Tokens, batch_companions, compound, thinned_law
 from qmodels.systems.composed.program_form import ProgramForm, Site
 from qmodels.systems.composed.steps import Acquire, Visit
 

@@ -13,7 +13,7 @@ from scipy.linalg import expm
 
 from qmodels.markov import CTMC, DTMC
 from qmodels.markov.chains import dtmc as dtmc_module
-from qmodels.markov.chains import uniformization
+from qmodels.markov.chains import transient
 
 seeds = st.integers(0, 10**6)
 
@@ -153,15 +153,15 @@ def test_methods_agree_where_they_meet(monkeypatch):
     chain = CTMC(generator=generator)
     times = [0.0, 3.0, 100.0, 777.7]
     by_squaring = chain.transient(times=times, initial=3), chain.occupancy(times=times, initial=3)
-    monkeypatch.setattr(uniformization, "LARGEST_EXACT", 0)
+    monkeypatch.setattr(transient, "LARGEST_EXACT", 0)
     by_terms = chain.transient(times=times, initial=3), chain.occupancy(times=times, initial=3)
     assert_allclose(by_terms[0], by_squaring[0], rtol=1e-11)
     assert_allclose(by_terms[1], by_squaring[1], rtol=1e-10)
 
 
 def test_a_chain_too_stiff_and_too_large_to_run_says_so(monkeypatch):
-    monkeypatch.setattr(uniformization, "LARGEST_EXACT", 1)
-    monkeypatch.setattr(uniformization, "MOST_TERMS", 1000)
+    monkeypatch.setattr(transient, "LARGEST_EXACT", 1)
+    monkeypatch.setattr(transient, "MOST_TERMS", 1000)
     chain = CTMC(generator=[[-1e4, 1e4, 0], [1e4, -1e4 - 1e-6, 1e-6], [0, 0, 0]])
     with pytest.raises(RuntimeError, match="stopped after 1024 of [0-9]+ terms without settling: ask for"):
         chain.transient(times=1.0, initial=0)

@@ -27,8 +27,8 @@ from qmodels.memory.dram.stream_waits import StreamTimes
 from qmodels.memory.dram.writes.drains import Turns
 from qmodels.memory.dram.writes.queue import Directions, ReadVisits, refreshed_writes, write_queue
 from qmodels.systems.memory.dram_map import DramGeometry, Interleaved
+from qmodels.systems.memory.dram_system import Packets
 from qmodels.systems.memory.dram_timing import abstract
-from qmodels.systems.memory.dram_traffic import Packets
 
 DDR4 = dram("DDR4-3200")
 QUIET = dram("DDR4-3200", t_refi=0, t_rfc=0)

@@ -17,9 +17,8 @@ from qmodels.memory import RandomBlocks, StridedBlocks
 from qmodels.memory.dram.bank_waits import in_order_banks, ready_first_banks
 from qmodels.memory.dram.solve import solve_dram
 from qmodels.systems.memory.dram_map import DramGeometry, Interleaved
-from qmodels.systems.memory.dram_presets import PRESETS
-from qmodels.systems.memory.dram_timing import abstract
-from qmodels.systems.memory.dram_traffic import AddressTrace, Packets
+from qmodels.systems.memory.dram_system import AddressTrace, Packets
+from qmodels.systems.memory.dram_timing import PRESETS, abstract
 from validate import simulate
 
 

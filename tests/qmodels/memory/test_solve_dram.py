@@ -18,9 +18,8 @@ from qmodels.memory.dram.packet_waits import packet_times
 from qmodels.memory.dram.solve import solve_dram
 from qmodels.memory.dram.writes.last import LastWrites
 from qmodels.systems.memory.dram_map import DramGeometry, Interleaved, bit_fields
-from qmodels.systems.memory.dram_presets import PRESETS
-from qmodels.systems.memory.dram_timing import abstract
-from qmodels.systems.memory.dram_traffic import AddressTrace, Packets
+from qmodels.systems.memory.dram_system import AddressTrace, Packets
+from qmodels.systems.memory.dram_timing import PRESETS, abstract
 from validate import simulate
 
 

@@ -16,7 +16,7 @@ from qmodels.packet_processor.design import columns
 from qmodels.packet_processor.energy import energy_per_packet
 from qmodels.packet_processor.latency import _slowest
 from qmodels.packets import Energy
-from qmodels.systems.memory.address_map import scatter
+from qmodels.systems.memory.memory_map import scatter
 
 RICH = replace_fields(
     qm.PacketProcessor(),

@@ -27,7 +27,7 @@ from qmodels.packet_processor.trials.walk import (
     lookup,
     tables,
 )
-from qmodels.systems.memory.address_map import AddressMap
+from qmodels.systems.memory.memory_map import AddressMap
 
 
 def walked(ring: int, chunk: int, trials: int, cut: float, arc: int) -> np.ndarray:

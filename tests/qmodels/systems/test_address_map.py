@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmodels.systems.memory.address_map import AddressMap, index_in_bank, index_in_channel, scatter
+from qmodels.systems.memory.memory_map import AddressMap, index_in_bank, index_in_channel, scatter
 
 counts = st.integers(1, 16)
 maps = st.builds(

@@ -8,8 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmodels import DataQueueing
-from qmodels.systems.packets.data_queueing import Allocation, DataMemory, padded_pitch
-from qmodels.systems.packets.data_queueing_traffic import QueueTraffic, SelfSimilar
+from qmodels.systems.packets.data_queueing import (
+    Allocation,
+    DataMemory,
+    QueueTraffic,
+    SelfSimilar,
+    padded_pitch,
+)
 from qmodels.traffic import Poisson, Recorded, Trace, imix
 
 TRACE = Trace(times_ns=[0, 100, 300, 900], bytes=[64, 1500, 64, 640], source="by hand")

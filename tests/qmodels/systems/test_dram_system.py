@@ -8,8 +8,8 @@ import pytest
 from qmodels import DramSystem, dram
 from qmodels.packets import Dram
 from qmodels.systems.memory.dram_map import DramGeometry
-from qmodels.systems.memory.dram_presets import PRESETS
-from qmodels.systems.memory.dram_traffic import AddressTrace
+from qmodels.systems.memory.dram_system import AddressTrace
+from qmodels.systems.memory.dram_timing import PRESETS
 from qmodels.systems.spec.text.toml import from_toml, to_toml
 
 

@@ -12,9 +12,14 @@ from hypothesis import strategies as st
 from qmodels import MessageProgram, mesh
 from qmodels.noc import Router
 from qmodels.systems.programs import collectives
-from qmodels.systems.programs.message_network import service_table, services
-from qmodels.systems.programs.message_steps import compute, join, read_steps
-from qmodels.systems.programs.messaging import MessageCosts
+from qmodels.systems.programs.messaging import (
+    MessageCosts,
+    compute,
+    join,
+    read_steps,
+    service_table,
+    services,
+)
 
 MESH = mesh(4, 4)
 shapes = st.sampled_from(collectives.SHAPES)

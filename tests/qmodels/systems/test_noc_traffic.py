@@ -26,7 +26,7 @@ from qmodels.noc import (
     transpose,
     uniform,
 )
-from qmodels.systems.noc.injection import injection_process
+from qmodels.systems.noc.flows import injection_process
 from qmodels.systems.spec.text.toml import from_toml, to_toml
 
 

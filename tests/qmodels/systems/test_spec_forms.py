@@ -16,7 +16,7 @@ from qmodels.memory import InterleavedRegion, MemoryMap
 from qmodels.noc import interleaved, rate_matrix, uniform
 from qmodels.parts import BankedChannels
 from qmodels.systems.noc.memory import Interleaved
-from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
+from qmodels.systems.packets.data_queueing import QueueTraffic
 from qmodels.systems.programs.collectives import gather
 from qmodels.systems.programs.region import Growth
 from qmodels.systems.spec.kind import KINDS, kind_named

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import qmodels as qm
 from qmodels import JobClass, PacketProcessor, QueueingNetwork, Station, Workload, traffic
-from qmodels.systems.memory import dram_traffic
+from qmodels.systems.memory import dram_system
 from qmodels.systems.memory.dram_map import bit_fields
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
 from qmodels.systems.programs.collectives import gather
@@ -328,9 +328,9 @@ NUMA = qm.NumaMachine(
 @pytest.mark.parametrize(
     "spec",
     [
-        qm.dram("DDR4-3200", traffic=dram_traffic.Packets(blocks=9, spacing=2), channels=3),
-        qm.dram("DDR4-3200", traffic=dram_traffic.StridedBlocks(stride=7), scheduler="in-order"),
-        qm.dram("DDR4-3200", traffic=dram_traffic.AddressTrace(blocks=(3, 1, 4), writes=(0, 1, 0))),
+        qm.dram("DDR4-3200", traffic=dram_system.Packets(blocks=9, spacing=2), channels=3),
+        qm.dram("DDR4-3200", traffic=dram_system.StridedBlocks(stride=7), scheduler="in-order"),
+        qm.dram("DDR4-3200", traffic=dram_system.AddressTrace(blocks=(3, 1, 4), writes=(0, 1, 0))),
         qm.dram("DDR4-3200", address_map=bit_fields("row:9 bank:2 group:2 column:7", xor=("bank^row",))),
         qm.CacheSystem(popularity=traffic.Zipf(entries=100, exponent=1.0), private=(qm.CacheLevel(lines=8),)),
         NUMA,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from qmodels import Workload, read_trace
-from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
+from qmodels.systems.packets.data_queueing import QueueTraffic
 from qmodels.systems.spec.text.toml import from_toml, to_toml
 from qmodels.systems.traffic.readers.captures import flow_key
 from qmodels.traffic import Recorded, Trace

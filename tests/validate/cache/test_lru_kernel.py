@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from qmodels.systems.cache.lines import feistel, line_of, slice_of
 from qmodels.traffic import Zipf
-from validate.cache import draw_kernel, hierarchy_kernel, lru_kernel
+from validate.cache import hierarchy_kernel, lru_kernel
 from validate.engine.jit import jit
 from validate.engine.streams import new_streams
 
@@ -53,9 +53,9 @@ def test_drawn_lines_follow_the_law_and_the_map():
     entries, per_line = 200, 5
     half, keys = feistel(entries, 3)
     zipf = Zipf(entries=entries, exponent=0.83, shift=0.5)
-    law = draw_kernel.zipf_law(zipf, entries_per_line=per_line, half=half, scattered=True)
+    law = lru_kernel.zipf_law(zipf, entries_per_line=per_line, half=half, scattered=True)
     streams = new_streams(seed=2, replication=0, sources=["x"])
-    drawn = [draw_kernel.zipf_line(law, np.array(keys), streams, 0) for _ in range(200_000)]
+    drawn = [lru_kernel.zipf_line(law, np.array(keys), streams, 0) for _ in range(200_000)]
     p = zipf.probabilities()
     where = line_of(
         np.arange(entries), entries=entries, entries_per_line=per_line, assignment="random", seed=3

@@ -10,9 +10,9 @@ import pytest
 
 from qmodels import dram
 from qmodels.systems.memory.dram_map import Interleaved, bit_fields
-from qmodels.systems.memory.dram_traffic import SPAN
+from qmodels.systems.memory.dram_system import SPAN
 from validate.dram import state as c
-from validate.dram.addresses import locate, new_books
+from validate.dram.inputs import locate, new_books
 from validate.dram.kernel import run_channel
 from validate.dram.order_kernel import run_channel_in_order
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from qmodels import MessageProgram, mesh, solve
 from qmodels.noc import Router
 from qmodels.systems.programs import collectives
-from qmodels.systems.programs.message_steps import join
-from qmodels.systems.programs.messaging import MessageCosts
+from qmodels.systems.programs.messaging import MessageCosts, join
 from validate import simulate
 from validate.messaging.experiment import ProgramExperiment, ProgramJob, run_replication
 

@@ -20,7 +20,7 @@ from qmodels.noc import (
 from qmodels.traffic import OnOff
 from validate import saturation_rate, simulate
 from validate.noc.meter import flow_quantiles, new_meter
-from validate.noc.verdict import overloaded_flows, verdict
+from validate.noc.saturation import overloaded_flows, verdict
 
 NOC = Noc(topology=mesh(3, 3), traffic=uniform(nodes=9), flits_per_packet=3, injection_rate=0.1)
 SMALL = {"packets": 1000, "cycles": 2000, "replications": 3}

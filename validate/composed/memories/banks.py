@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.systems.composed.system import System
-from qmodels.systems.memory.banked_channels import BankedChannels
+from qmodels.systems.memory.memory_map import BankedChannels
 from validate.composed.kernels import named
 from validate.composed.state import BANKED, BANKING, QUEUEING, Core
 from validate.composed.strands import enter, wake_at

@@ -11,8 +11,7 @@ from scipy.optimize import brentq
 
 from qmodels.checks import FloatArray
 from qmodels.numerics.kernels import compiled
-from qmodels.systems.memory.dram_system import DramSystem
-from qmodels.systems.memory.dram_traffic import Packets
+from qmodels.systems.memory.dram_system import DramSystem, Packets
 
 COUNTS = np.arange(128.0)
 """Waiting accesses of a direction that are told apart."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import BinaryIO
 
-from qmodels.systems.traffic.readers.interfaces import Flows, number_flows
+from qmodels.systems.traffic.readers.captures import Flows, number_flows
 
 TCP_IP_HEADER_BYTES = 40
 """IPv4 and TCP header without options, which tcpdump summaries leave out of a packet's size. [bytes]"""

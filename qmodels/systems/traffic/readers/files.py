@@ -10,7 +10,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from qmodels import checks
-from qmodels.systems.traffic.readers.captures import PCAP_MAGIC, PCAPNG_MAGIC, read_pcap, read_pcapng
+from qmodels.systems.traffic.readers.captures import (
+    PCAP_MAGIC,
+    PCAPNG_MAGIC,
+    Captured,
+    Flows,
+    looks_like_erf,
+    read_erf,
+    read_pcap,
+    read_pcapng,
+)
 from qmodels.systems.traffic.readers.columns import (
     HEADERS,
     decimal_of,
@@ -22,8 +31,6 @@ from qmodels.systems.traffic.readers.columns import (
     read_time_bytes,
     rows,
 )
-from qmodels.systems.traffic.readers.erf import looks_like_erf, read_erf
-from qmodels.systems.traffic.readers.interfaces import Captured, Flows
 
 CAPTURES = {"pcap": read_pcap, "pcapng": read_pcapng, "erf": read_erf}
 TEXTS = {"time-bytes": read_time_bytes, "tcpdump-summary": read_summary, "csv": read_csv}

@@ -13,8 +13,7 @@ from qmodels.composed.streams import Stream
 from qmodels.memory.dram.mixture import Kind, mixed_waits
 from qmodels.memory.dram.solve import solve_dram
 from qmodels.systems.composed.steps import Read, Write
-from qmodels.systems.memory.dram_system import dram
-from qmodels.systems.memory.dram_traffic import SPAN, Packets, RandomBlocks, StridedBlocks
+from qmodels.systems.memory.dram_system import SPAN, Packets, RandomBlocks, StridedBlocks, dram
 from validate.dram import state
 from validate.dram.kernel import run_channel
 

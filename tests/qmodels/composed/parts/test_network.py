@@ -20,7 +20,7 @@ from qmodels.systems.laws.times import Deterministic
 from qmodels.systems.noc.patterns import rate_matrix, uniform
 from qmodels.systems.noc.router import PacketClass
 from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topologies import mesh, ring, spidergon
+from qmodels.systems.noc.topology import mesh, ring, spidergon
 from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
 from validate import simulate
