@@ -48,7 +48,8 @@ class _Load(NamedTuple):
     """The network at one load.
 
     Of each turn rate, squares of the work and factor of the wait; of each pair of channels work and squares;
-    of each channel packets, work and factor (``smooth``), see `qmodels.noc.turn_taking`.
+    of each channel packets, work and factors of the waits, see `qmodels.noc.turn_taking` (``smooth``) and
+    `qmodels.noc.waits.find_waits` (``alone``).
     """
 
     rate: Any
@@ -59,6 +60,7 @@ class _Load(NamedTuple):
     lam: Any
     rho: Any
     smooth: Any
+    alone: Any
 
 
 class _State(NamedTuple):
@@ -81,12 +83,12 @@ class _State(NamedTuple):
 
 @kernel(soon=lambda loads, net, *others: loads.size * net.sink.size <= SOON)
 def solve_turns(
-    loads: Any, net: Network, smooth: Any, law: Any, wait: Any, stall: Any, front: Any, state: Any
+    loads: Any, net: Network, smooth: Any, alone: Any, law: Any, wait: Any, stall: Any, front: Any, state: Any
 ) -> None:
     """Fill in waits, stalls, times at the front and the state for each load; loads multiply the rates.
 
-    ``smooth`` has factors of the waits for each load and channel; ``law`` is a
-    `qmodels.noc.waits.WormholeLaw`.
+    ``smooth`` and ``alone`` have factors of the waits for each load and channel, ``alone`` those of packets
+    that were the only ones of their input; ``law`` is a `qmodels.noc.waits.WormholeLaw`.
     """
     channels, sink = net.channels, net.sink
     turns, count = sink.size, channels.shape[0]
@@ -107,7 +109,7 @@ def solve_turns(
         busy = np.zeros(turns)
         at = _Load(
             net.packets * load, np.zeros(turns), np.zeros(turns), np.zeros(pairs), np.zeros(pairs),
-            channels[:, 0] * load, channels[:, 1] * load / left, smooth[n],
+            channels[:, 0] * load, channels[:, 1] * load / left, smooth[n], alone[n],
         )  # fmt: skip
         for t in range(turns):
             open_to = left[sink[t]]
@@ -186,7 +188,7 @@ def _output_waits(net: Network, at: _Load, busy: Any) -> Any:
             others = (rho[c] * rho[c] - squares[c]) / rho[c]
             together = (total_second[c] - rho[c] + others) / (2 * (1 - rho[c]))
             left = max(0.0, together - paid[c]) * (rho[c] - from_pair[pair[t]]) / spread[c]
-            own[t] = left * at.factor[t] * (net.channels[c, 8] * at.smooth[c])
+            own[t] = left * at.factor[t] * at.alone[c]
     return own
 
 

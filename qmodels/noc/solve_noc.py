@@ -23,8 +23,8 @@ MODEL = "wormhole model"
 @lru_cache(maxsize=64)
 def _turns(plain: Noc) -> tuple[Turns, tuple[str, ...]]:
     table = plain.flow_table()
-    scv = plain.process.scv if isinstance(plain.process, OnOff) else 1.0
-    turns = group_turns(table, plain.router, rate=table.unit_rate, arrival_scv=scv)
+    bursts = plain.process if isinstance(plain.process, OnOff) else None
+    turns = group_turns(table, plain.router, rate=table.unit_rate, bursts=bursts)
     return replace(turns, jam=jam_loads(turns, plain.topology.kind)), plain.find_deadlock() or ()
 
 
@@ -98,9 +98,9 @@ def solve_noc(noc: Noc) -> Answer:
     moments of the time a packet keeps a channel busy. Priorities multiply :math:`U` and :math:`h` by
     Cobham's factor, between that without preemption and that with it, since a packet under way loses
     its output to a more urgent one when its flits come late; weights divide them among flows; both
-    conserve the work. Bursty sources multiply :math:`U` by the squared coefficient of variation that is
-    left on a channel where many parts of streams meet. Circuits pass all else and slow it down by the
-    part of the time they leave.
+    conserve the work. Bursty sources multiply :math:`U` by the wait of MMPP/G/1 over that of M/G/1, see
+    `qmodels.noc.burstiness.burst_factor`. Circuits pass all else and slow it down by the part of the time
+    they leave.
 
     All this is for packets that hold the switch. Where each flit competes for it the latencies of 7
     networks of BookSim2 are 1.0, 1.6 and 8.5 % off at 50, 70 and 85 % of the rate at which they saturate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +13,7 @@ from qmodels.noc.alone import busy_times, credit_loops, head_times
 from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.router import Router
 from qmodels.systems.noc.routes import EJECTION, INJECTION
+from qmodels.systems.traffic.arrivals import OnOff
 
 Integers = npt.NDArray[np.int64]
 
@@ -43,6 +44,11 @@ class Turns:
     of_hop: Integers
     # Cycles that a packet of each flow keeps its slowest channel busy when alone [cycles].
     busy_cycles: FloatArray
+    # Of sources that send in bursts: the process; of each channel the share of its packets that are of one
+    # source, and all packets of that source per cycle, means.
+    bursts: OnOff | None = None
+    own_share: FloatArray = field(default_factory=lambda: np.zeros(0))
+    sent: FloatArray = field(default_factory=lambda: np.zeros(0))
     # Loads at which rings collapse and that they carry then: `qmodels.noc.collapse`.
     jam: tuple[float, float] = (float("inf"), float("inf"))
 
@@ -59,13 +65,18 @@ class Turns:
 
 
 def group_turns(
-    table: FlowTable, router: Router, *, rate: FloatArray, arrival_scv: float | FloatArray = 1.0
+    table: FlowTable,
+    router: Router,
+    *,
+    rate: FloatArray,
+    together: FloatArray | None = None,
+    bursts: OnOff | None = None,
 ) -> Turns:
     """Return the turns of flows.
 
     ``table``: channels, flows and paths; ``rate``: packets per cycle of each flow [packets/cycle];
-    ``arrival_scv``: squared coefficient of variation of the gaps between packets of a source, 1 for Bernoulli
-    and Poisson; an array has one for each node.
+    ``together``: packets that each node sends at the same time, 1 if left out; ``bursts``: of all sources,
+    None for Bernoulli and Poisson.
     """
     hops = np.diff(table.path_start)
     flow = np.repeat(np.arange(hops.size), hops)
@@ -84,8 +95,9 @@ def group_turns(
 
     channels = _channels(table, router, flow, vcs, hop_rate, busy)
     channels[:, 6] = np.bincount(channel, (rate * table.circuit)[flow] * busy, minlength=len(channels))
-    if np.any(np.asarray(arrival_scv) != 1):
-        channels[:, 8] *= 1 + _burstiness(table, flow, hop_rate, np.asarray(arrival_scv) - 1)
+    if together is not None and np.any(together != 1):
+        channels[:, 8] *= 1 + _left(table, flow, hop_rate, together - 1)
+    own_share, sent = (np.zeros(0),) * 2 if bursts is None else _sources(table, flow, hop_rate)
     behind, last_flit = busy_times(table, router, table.flits)
     return Turns(
         table=table,
@@ -102,6 +114,9 @@ def group_turns(
         channels=channels,
         of_hop=of_hop,
         busy_cycles=behind + last_flit,
+        bursts=bursts,
+        own_share=own_share,
+        sent=sent,
     )
 
 
@@ -157,21 +172,32 @@ def _separate(table: FlowTable, flow: Integers, hop_rate: FloatArray) -> FloatAr
     return result
 
 
-def _burstiness(table: FlowTable, flow: Integers, hop_rate: FloatArray, excess: FloatArray) -> FloatArray:
-    """Burstiness of the sources, an excess of SCVs, that is left on each channel.
-
-    A part of a bursty stream, taken at random, is as much less bursty as it is smaller; streams that
-    join are as bursty as their mean.
-    """
+def _by_source(table: FlowTable, flow: Integers, hop_rate: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the packets per cycle of each source on each channel, and in all."""
     count = len(table.channel_names)
     key = table.source[flow].astype(np.int64) * count + table.path_channel
-    by_source = np.bincount(key, hop_rate, minlength=table.nodes * count).reshape(table.nodes, count)
-    sent = by_source[:, table.channel_kind == INJECTION].sum(axis=1)
-    square = np.divide(by_source**2, sent[:, None], out=np.zeros_like(by_source), where=sent[:, None] > 0)
-    through = by_source.sum(axis=0)
-    left = np.zeros(count)
-    np.divide((np.atleast_1d(excess)[:, None] * square).sum(axis=0), through, out=left, where=through > 0)
-    return left
+    found = np.bincount(key, hop_rate, minlength=table.nodes * count).reshape(table.nodes, count)
+    return found, found[:, table.channel_kind == INJECTION].sum(axis=1)
+
+
+def _left(table: FlowTable, flow: Integers, hop_rate: FloatArray, more: FloatArray) -> FloatArray:
+    """Return how many more packets come together on each channel, of those that do at the nodes.
+
+    Of a part of the packets, taken at random, so many fewer do; streams that join are as their mean.
+    """
+    of_source, sent = _by_source(table, flow, hop_rate)
+    return _over(more @ _over(of_source**2, sent[:, None]), of_source.sum(axis=0))
+
+
+def _sources(table: FlowTable, flow: Integers, hop_rate: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the share of each channel's packets that are of one source, and what that sends, means."""
+    of_source, sent = _by_source(table, flow, hop_rate)
+    through = of_source.sum(axis=0)
+    return _over((of_source**2).sum(axis=0), through**2), _over(sent @ of_source, through)
+
+
+def _over(values: FloatArray, through: FloatArray) -> FloatArray:
+    return np.divide(values, through, out=np.zeros_like(values), where=through > 0)
 
 
 def _sums(group: Integers, values: FloatArray, groups: int) -> FloatArray:

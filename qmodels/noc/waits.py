@@ -10,6 +10,7 @@ import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.evidence.constants import kept
+from qmodels.noc.burstiness import burst_factor
 from qmodels.noc.turn_taking import smoothness
 from qmodels.noc.turns import Integers, Turns
 
@@ -144,7 +145,9 @@ def find_waits(turns: Turns, loads: FloatArray) -> Waits:
     stall, front = np.zeros((2, loads.size, count))
     state = np.zeros(loads.size, dtype=np.int64)
     network = Network(*(getattr(turns, name) for name in Network._fields))
-    solve_turns(loads, network, smoothness(turns, loads), LAW, at_turn, stall, front, state)
+    smooth = smoothness(turns, loads)
+    alone = turns.channels[:, 8] * smooth * burst_factor(turns, loads)
+    solve_turns(loads, network, smooth, alone, LAW, at_turn, stall, front, state)
     stable = (state == STABLE) & (loads < turns.jam[0])
     for values in (at_turn, stall, front):
         values[~stable] = np.inf

@@ -178,7 +178,7 @@ def _turns(noc: Noc, offered: Offered, packets: PacketStreams) -> tuple[Turns, F
         offered.table,
         offered.spec.router,
         rate=of_kind[offered.stream] * offered.share,
-        arrival_scv=together,
+        together=together,
     )
     return replace(turns, jam=jam_loads(turns, noc.topology.kind)), together
 
