@@ -7,6 +7,7 @@ in ``constants.csv``, where ``python -m cases.evidence constants`` keeps what da
 from __future__ import annotations
 
 import csv
+import inspect
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -69,9 +70,9 @@ def constants() -> list[Constant]:
 
 def described(kind: type[Any], field: str) -> tuple[str, str]:
     """Return unit and meaning of a field of a group, from the docstring of the named tuple."""
-    entry = re.search(
-        rf"^    (?:\w+, )*{field}(?:, \w+)* : float\n((?:        .*\n?)+)", kind.__doc__ or "", re.M
-    )
+    # From Python 3.13 docstrings have no indentation.
+    doc = inspect.cleandoc(kind.__doc__ or "")
+    entry = re.search(rf"^(?:\w+, )*{field}(?:, \w+)* : float\n((?:    .*\n?)+)", doc, re.M)
     if entry is None:
         raise ValueError(f"docstring of {kind.__name__} must describe {field}, got {kind.__doc__!r}")
     text = " ".join(entry[1].split())
