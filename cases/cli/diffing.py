@@ -131,7 +131,7 @@ def _traffic(*specs: Any) -> list[str]:
     traces = [one.trace.description for one in arrivals if isinstance(one, Recorded)]
     if len({one.source for one in traces}) < len(specs):
         return []
-    features = {
+    features: dict[str, list[Any]] = {
         "bytes of a packet": [one.mean_bytes for one in traces],
         f"bytes of the busiest {PART} over the mean": [one.statistics.peak_to_mean for one in traces],
         "longest-scale dispersion of bytes": [one.statistics.byte_dispersion[-1:].sum() for one in traces],

@@ -180,4 +180,4 @@ def _take_any_number(part: Any) -> None:
 
 def _any_number(kind: Any) -> Any:
     """Return the type of a whole number for that of one with its value, others as they are."""
-    return types.unliteral(kind) if isinstance(kind, types.IntegerLiteral) else kind
+    return kind.literal_type if isinstance(kind, types.IntegerLiteral) else kind
