@@ -31,8 +31,8 @@ REPLACEMENT, CORES, LINES = range(3)
 MOST_LEVELS = 4
 HELD = ("caches", "slots", "table")
 DRAWN = ("cut", "other", "law", "keys")
-LAPS = 20
-"""Most requests of a warm-up, for each line of all caches."""
+LAPS, LEAST = 20, 200_000
+"""Most requests of a warm-up, for each line of all caches; and in all, where few go beyond a first level."""
 
 
 class Hierarchies(NamedTuple):
@@ -185,12 +185,12 @@ def warm_up(h: Hierarchies, k: int) -> int:
 
     A full LRU cache holds the lines that were wanted last: from then on it is in its stationary state, and
     caches behind it are after as long again. Caches that do not fill, because the lines above them never
-    leave, stop this after `LAPS` requests for each line of all of them.
+    leave, stop this after `LAPS` requests for each line of all of them, and `LEAST` in all.
     """
     caches = h.caches[h.bounds[k] : h.bounds[k + 1]]
     lines = int(caches["capacity"].sum())
     passed = 0
-    while passed < LAPS // 2 * lines and (caches["used"] < caches["capacity"]).any():
+    while passed < max(LAPS * lines, LEAST) // 2 and (caches["used"] < caches["capacity"]).any():
         request(h, k, lines)
         passed += lines
     request(h, k, passed)

@@ -16,6 +16,7 @@ from qmodels.systems.traffic.popularity import GeometricPopularity
 from qmodels.traffic import Zipf
 from validate import simulate
 from validate.cache.hierarchies import (
+    LEAST,
     SOURCES,
     draw_core,
     draw_line,
@@ -223,5 +224,21 @@ def test_warming_up_ends_where_caches_cannot_fill():
         inclusion="inclusive",
     )
     h = new_hierarchies([system], new_streams(seed=1, replication=0, sources=SOURCES))
-    assert warm_up(h, 0) == 20 * 300
+    assert LEAST <= warm_up(h, 0) < LEAST + 2 * 300
     assert (h.caches["used"][:2] < 100).all()
+
+
+def test_few_requests_that_leave_a_private_cache_fill_those_behind_it_too():
+    """28 cores ask for the same line nearly always: 20 requests a line left the third level half empty."""
+    system = CacheSystem(
+        popularity=Zipf(entries=20_000, exponent=2.03, shift=0.75),
+        entries_per_line=32,
+        assignment="random",
+        cores=28,
+        private=(CacheLevel(lines=2), CacheLevel(lines=7)),
+        shared=CacheLevel(lines=18),
+        inclusion="exclusive",
+    )
+    h = new_hierarchies([system], new_streams(seed=1, replication=0, sources=SOURCES))
+    assert warm_up(h, 0) > 20 * int(h.caches["capacity"].sum())
+    assert (h.caches["used"] == h.caches["capacity"]).all()
