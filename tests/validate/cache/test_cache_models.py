@@ -230,15 +230,11 @@ def test_warming_up_ends_where_caches_cannot_fill():
 
 def test_few_requests_that_leave_a_private_cache_fill_those_behind_it_too():
     """28 cores ask for the same line nearly always: 20 requests a line left the third level half empty."""
-    system = CacheSystem(
-        popularity=Zipf(entries=20_000, exponent=2.03, shift=0.75),
-        entries_per_line=32,
-        assignment="random",
-        cores=28,
-        private=(CacheLevel(lines=2), CacheLevel(lines=7)),
-        shared=CacheLevel(lines=18),
-        inclusion="exclusive",
-    )
+    law = Zipf(entries=20_000, exponent=2.0304415178110995, shift=0.7543597081798468)
+    sizes = {"l1_bytes": 128, "l2_bytes": 455, "llc_bytes": 1178}
+    system = qm.LlcProcessor(
+        architecture="shared", assignment="consecutive", popularity=law, **sizes
+    ).caches()
     h = new_hierarchies([system], new_streams(seed=1, replication=0, sources=SOURCES))
     assert warm_up(h, 0) > 20 * int(h.caches["capacity"].sum())
     assert (h.caches["used"] == h.caches["capacity"]).all()
