@@ -135,11 +135,6 @@ def _by_slice(values: FloatArray, slices: int) -> FloatArray:
     return padded.reshape(tables, -1, slices).transpose(0, 2, 1).reshape(tables * slices, -1)
 
 
-def llc_load(spec: LlcProcessor, hits: HitRatios) -> float:
-    """Return the load of the LLC if no request were refused; 0 without LLC."""
-    return spec.arrival_rate * hits.misses[1] / (spec.llc_rate * spec.llc_slices) if spec.llc_slices else 0.0
-
-
 def _removed_hit_ratio(spec: LlcProcessor, level: _Slices) -> float:
     """Return the hit ratio of the LLC where lines leave it when found."""
     level, lines = _grouped(level), level.lines

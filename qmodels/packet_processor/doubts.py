@@ -49,13 +49,14 @@ def _overloaded(c: Columns, point: Balance) -> dict[str, npt.NDArray[np.bool_]]:
         return {}
     stream = rotation_of(c.spec.workload)
     part, backlog = overloaded(stream, point.load, c.hold * point.rate)
-    worst = int(np.argmax(part * (point.load < 1.0)))
+    some = (part > 0) & (point.load < 1.0)
+    worst = int(np.argmax(part * some))
     name = max(point.loads, key=lambda group: float(point.loads[group][worst]))
     words = (
-        f"stretches of the trace, up to {part[worst]:.0%} of its time, offer more than the {name} carry: "
-        f"a backlog of up to {backlog[worst] / point.rate[worst] / 1000.0:.3g} us"
+        f"stretches of the trace, up to {100 * part[worst]:.2g} % of its time, offer more than the {name} "
+        f"carry: a backlog of up to {backlog[worst] / point.rate[worst] / 1000.0:.3g} us"
     )
-    return {words: part > 0, stream.doubt: np.ones_like(part, dtype=bool)}
+    return {words: some, stream.doubt: np.ones_like(part, dtype=bool)}
 
 
 def _of_banks(c: Columns, point: Balance) -> dict[str, npt.NDArray[np.bool_]]:
