@@ -49,7 +49,7 @@ from qmodels.steps import (
     Write,
 )
 from qmodels.systems.composed.steps import all_steps
-from qmodels.systems.spec.kind import Named
+from qmodels.systems.spec.named import Named
 from qmodels.traffic import Zipf, bimodal
 
 LOADS = (0.3, 1.3)

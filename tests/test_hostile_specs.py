@@ -37,7 +37,8 @@ from qmodels.systems.memory.memory_map import AddressMap
 from qmodels.systems.noc.patterns import Permutation, RateMatrix
 from qmodels.systems.spec.describe import allowed
 from qmodels.systems.spec.fields import field_names, is_spec, parts, replace_paths
-from qmodels.systems.spec.kind import KINDS, Named, kind_named
+from qmodels.systems.spec.kind import KINDS, kind_named
+from qmodels.systems.spec.named import Named
 from qmodels.systems.spec.text.toml import from_toml, spec_from_toml, to_toml
 from qmodels.systems.stations.routing import Cyclic, ShortestQueue
 from qmodels.systems.traffic.popularity import GeometricPopularity

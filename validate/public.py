@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qmodels.systems.spec.kind import attached
+from qmodels.systems.spec.lazy_names import attached
 
 if TYPE_CHECKING:
     from validate.calibration import Calibration as Calibration

@@ -33,7 +33,7 @@ from qmodels.systems.noc.patterns import uniform
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topology import mesh
 from qmodels.systems.packets.free_list import FreeList
-from qmodels.systems.spec.kind import Named
+from qmodels.systems.spec.named import Named
 from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
 from qmodels.systems.traffic.popularity import Zipf

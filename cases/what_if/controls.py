@@ -11,7 +11,7 @@ from typing import Any, get_args, get_origin
 
 from qmodels.systems.spec.describe import allowed, documentation, example
 from qmodels.systems.spec.fields import array_fields, field_names, is_branch, is_spec, parts, replace_paths
-from qmodels.systems.spec.kind import Named
+from qmodels.systems.spec.named import Named
 from qmodels.systems.spec.nested import NamedOf, alternatives, held, spec_types, word_of
 from qmodels.systems.spec.text.reading import Place, join
 from qmodels.systems.spec.text.toml import document, literal, read_value, to_plain

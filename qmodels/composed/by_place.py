@@ -20,7 +20,7 @@ from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.program_form import ProgramForm, Site
 from qmodels.systems.composed.steps import Acquire, Release, Step, all_steps
 from qmodels.systems.composed.system import System
-from qmodels.systems.spec.kind import Named
+from qmodels.systems.spec.named import Named
 from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
 

@@ -15,8 +15,8 @@ from qmodels.systems.composed.steps import Acquire, all_steps
 from qmodels.systems.laws.fields import keep
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.spec.fields import Replaceable
-from qmodels.systems.spec.kind import Named
 from qmodels.systems.spec.metrics import MetricNames
+from qmodels.systems.spec.named import Named
 from qmodels.systems.spec.nested import Kinds, NamedOf, check_parts
 from qmodels.systems.stations.parts import Station
 

@@ -17,7 +17,8 @@ from typing import Any, get_args, get_origin
 import numpy as np
 
 from qmodels.systems.spec.fields import is_spec, numeric_names, of_a_class, parts
-from qmodels.systems.spec.kind import Named, kind_named, kind_of
+from qmodels.systems.spec.kind import kind_named, kind_of
+from qmodels.systems.spec.named import Named
 from qmodels.systems.spec.nested import Kinds, NamedOf, alternatives, held, spec_types, spec_word
 from qmodels.systems.spec.text.reading import join, needed
 from qmodels.systems.spec.text.toml import document, literal, to_plain, toml_lines

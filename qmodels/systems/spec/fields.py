@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from qmodels.checks import Numeric
-from qmodels.systems.spec.kind import Named
+from qmodels.systems.spec.named import Named
 
 Spec = TypeVar("Spec")
 Made = TypeVar("Made")

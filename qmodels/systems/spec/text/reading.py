@@ -12,7 +12,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.systems.spec.fields import field_names, is_spec
-from qmodels.systems.spec.kind import Named
+from qmodels.systems.spec.named import Named
 from qmodels.systems.spec.nested import Kinds, NamedOf, alternatives, held, spec_types
 
 _IS: dict[Any, tuple[str, Callable[[Any], bool]]] = {

@@ -16,7 +16,8 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.systems.spec.fields import field_names, find_field, get_field, is_spec, replace_paths
-from qmodels.systems.spec.kind import Named, kind_named, kind_of, kinds
+from qmodels.systems.spec.kind import kind_named, kind_of, kinds
+from qmodels.systems.spec.named import Named
 from qmodels.systems.spec.nested import alternatives, held, word_of
 from qmodels.systems.spec.text.reading import Place, further_keys, join
 
