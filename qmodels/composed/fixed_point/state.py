@@ -400,7 +400,7 @@ def _persistence(state: State, flow: Flow, answers: PartResponses) -> float:
     for part, law in state.visit_laws[flow.name].items():
         station = state.system.parts[part]
         sites = [site for site in state.sites_of(flow.name) if site.part == part]
-        alone = all(not site.branched and site.batch.size <= 2 and not site.held for site in sites)
+        alone = all(not site.branched and site.batch.size <= 2 for site in sites)
         found = [answers.responses.get(site.number) for site in sites]
         if not (isinstance(station, Station) and station.discipline == "fifo" and alone and all(found)):
             continue
