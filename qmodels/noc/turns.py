@@ -176,8 +176,8 @@ def _by_source(table: FlowTable, flow: Integers, hop_rate: FloatArray) -> tuple[
     """Return the packets per cycle of each source on each channel, and in all."""
     count = len(table.channel_names)
     key = table.source[flow].astype(np.int64) * count + table.path_channel
-    found = np.asarray(np.bincount(key, hop_rate, minlength=table.nodes * count), dtype=float)
-    found = found.reshape(table.nodes, count)
+    rates = np.asarray(np.bincount(key, hop_rate, minlength=table.nodes * count), dtype=float)
+    found = rates.reshape(table.nodes, count)
     return found, found[:, table.channel_kind == INJECTION].sum(axis=1)
 
 
