@@ -9,11 +9,10 @@ import numpy as np
 from qmodels.checks import FloatArray
 from qmodels.evidence.constants import kept
 from qmodels.noc.waits import Waits
+from qmodels.queues.general.mmpp_g1 import mmpp_g1_waits
 from qmodels.systems.noc.flows import Bernoulli
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.traffic.arrivals import OnOff
-
-BISECTIONS = 50
 
 
 class SourceLaw(NamedTuple):
@@ -130,26 +129,10 @@ def _bursty_queue(
 ) -> FloatArray:
     """Return the mean wait with on/off arrivals, see `source_waits`."""
     rate, mean, second = np.broadcast_arrays(np.where(rho < FULL, rate, 0.0), mean, second)
-    wait = np.zeros(rate.shape)
-    used = rate > 0
-    peak = process.peak_to_mean * rate[used]
-    off = peak / process.on_packets
-    on = off / (process.peak_to_mean - 1)
-    b1, b2 = mean[used], second[used]
-    product, total = peak * on, peak + off + on
-    fast = (total + np.sqrt(total**2 - 4 * product)) / 2
-    slow = product / fast
-    variance = np.maximum(b2 - b1**2, 0.0)
-
-    def transform(s: FloatArray) -> FloatArray:
-        spread = np.where(variance > 1e-9 * b2, variance / b1, 1.0)
-        gamma = np.exp(-(b1 / spread) * np.log1p(s * spread))
-        return np.where(variance > 1e-9 * b2, gamma, np.exp(-s * b1))
-
-    low, high = on, fast
-    for _ in range(BISECTIONS):
-        z = (low + high) / 2
-        positive = (fast - z) * (slow - z) > (product - z * peak) * transform(z)
-        low, high = np.where(positive, low, z), np.where(positive, z, high)
-    wait[used] = 1 / high + (1 - product * b2 / 2 - peak * b1) / (peak + product * b1 - total)
+    wait, used = np.zeros(rate.shape), rate > 0
+    sent = rate[used]
+    _, wait[used] = mmpp_g1_waits(
+        others=np.zeros(sent.shape), rate=sent, peak=process.peak_to_mean,
+        ends=process.peak_to_mean * sent / process.on_packets, mean=mean[used], square=second[used],
+    )  # fmt: skip
     return np.where(rho < FULL, wait, np.inf)

@@ -63,8 +63,13 @@ def mmpp_g1_waits(
     left_off = (1 - load) * (1 - first) + mean * (1 - busy_on) * off
     passed = left_on * (total - shift * (1 - busy_on)) + left_off * (total + shift * busy_on)
     workload = (2 * load + total * square - 2 * mean * passed) / (2 * (1 - load))
+    # Long bursts and light loads cancel all digits: no less than without bursts, no more than within one.
+    least, within = total * square / (2 * (1 - load)), np.minimum(on * mean, 1.0)
+    with np.errstate(divide="ignore"):
+        most = np.maximum(on * square / (2 * (1 - within)), least)
+    workload = np.clip(workload, least, most)
     wait = (workload - total * square / 2) / np.maximum(load, TINY)
-    return workload, (total * wait - others * workload) / np.maximum(rate, TINY)
+    return workload, np.clip((total * wait - others * workload) / np.maximum(rate, TINY), least, most)
 
 
 @np.errstate(over="ignore", invalid="ignore")

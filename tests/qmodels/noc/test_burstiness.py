@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from qmodels.noc import Noc, mesh, permutation, ring, uniform
+from qmodels.noc import Bernoulli, Noc, mesh, permutation, ring, uniform
 from qmodels.noc.burstiness import burst_factor
 from qmodels.noc.solve_noc import solve_noc
 from qmodels.queues.general.mmpp_g1 import mmpp_g1_waits
@@ -85,3 +85,14 @@ def test_latency_behind_bursts_is_near_the_simulated_one(topology, traffic, burs
     rate = share * float(solve_noc(noc).saturation_rate)
     latency = float(solve_noc(noc.replace(injection_rate=rate)).packet_latency)
     assert 0.94 * low < latency < 1.06 * high
+
+
+@pytest.mark.parametrize("packets", [1.0, 1e3, 1e6, 1e9])
+@pytest.mark.parametrize("peak", [1 + 1e-12, 2.0, 100.0, 1e6])
+def test_extreme_bursts_leave_waits_between_those_of_random_packets_and_of_a_whole_burst(packets, peak):
+    """At a rate of 1e-12 the source queue's formula lost all digits: minus 1.8e13 cycles."""
+    noc = network(OnOff(on_packets=packets, peak_to_mean=peak), injection_rate=np.array([1e-12, 1e-3, 0.02]))
+    latency, least = solve_noc(noc).packet_latency, solve_noc(network(Bernoulli())).zero_load_latency
+    assert np.all(latency >= 0.99 * least)
+    if peak * 0.02 * 4 < 1:
+        assert np.all(latency < 10 * least)
