@@ -6,7 +6,7 @@ import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.systems.noc.router import Router
-from qmodels.systems.noc.routes import INJECTION, Integers, PathTable
+from qmodels.systems.noc.routes import INJECTION, Integers, PathTable, along_paths
 
 INJECTION_WIRE = 2
 """From a source to its router, whatever the pipeline of the routers. [cycles]"""
@@ -22,11 +22,9 @@ def credit_loops(table: PathTable, router: Router) -> FloatArray:
 
 def head_times(table: PathTable, router: Router) -> FloatArray:
     """Return when the head of a packet of each flow, alone, is at its sink [cycles]."""
-    per_flit, start = np.asarray(table.channel_cycles_per_flit, dtype=float), table.path_start[:-1]
-    wires = (np.asarray(table.channel_delay) + per_flit - 1)[table.path_channel]
+    wires = np.asarray(table.channel_delay) + np.asarray(table.channel_cycles_per_flit, dtype=float) - 1
     routers = np.diff(table.path_start) - 1
-    times: FloatArray = INJECTION_WIRE + router.pipeline_cycles * routers + np.add.reduceat(wires, start)
-    return times
+    return np.asarray(INJECTION_WIRE + router.pipeline_cycles * routers + along_paths(np.add, table, wires))
 
 
 def busy_times(table: PathTable, router: Router, flits: Integers) -> tuple[FloatArray, FloatArray]:
@@ -61,8 +59,7 @@ def busy_times(table: PathTable, router: Router, flits: Integers) -> tuple[Float
     >>> float(behind[0]), float(last[0])  # 9 flits, two of them held up for a credit
     (10.0, 1.0)
     """
-    start, path = table.path_start[:-1], table.path_channel
-    slowest = np.maximum.reduceat(np.asarray(table.channel_cycles_per_flit, dtype=float)[path], start)
-    loop = np.maximum.reduceat(credit_loops(table, router)[path], start)
+    slowest = along_paths(np.maximum, table, np.asarray(table.channel_cycles_per_flit, dtype=float))
+    loop = along_paths(np.maximum, table, credit_loops(table, router))
     late = np.maximum(loop - router.buffer_flits * slowest, 0.0)
     return (flits - 1) * slowest + (flits - 1) // router.buffer_flits * late, slowest

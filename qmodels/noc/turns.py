@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +12,8 @@ from qmodels.checks import FloatArray
 from qmodels.noc.alone import busy_times, credit_loops, head_times
 from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.router import Router
-from qmodels.systems.noc.routes import EJECTION, INJECTION
+from qmodels.systems.noc.routes import EJECTION, INJECTION, Integers, Onward, Piece, onward, pieces, vc_limits
 from qmodels.systems.traffic.arrivals import OnOff
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,6 +40,7 @@ class Turns:
     channels: FloatArray  # see `qmodels.noc.fixed_point.Network`
     # The turn behind each entry of ``table.path_channel``; -1 behind the last of a path and for circuits.
     of_hop: Integers
+    zero_load: FloatArray  # latency of a packet of each flow alone in the network [cycles]
     # Cycles that a packet of each flow keeps its slowest channel busy when alone [cycles].
     busy_cycles: FloatArray
     # Of sources that send in bursts: the process; of each channel the share of its packets that are of one
@@ -51,12 +50,6 @@ class Turns:
     sent: FloatArray = field(default_factory=lambda: np.zeros(0))
     # Loads at which rings collapse and that they carry then: `qmodels.noc.collapse`.
     jam: tuple[float, float] = (float("inf"), float("inf"))
-
-    @cached_property
-    def zero_load(self) -> FloatArray:
-        """Latency of a packet of each flow alone in the network [cycles]."""
-        behind, _ = busy_times(self.table, self.router, self.table.flits)
-        return head_times(self.table, self.router) + behind
 
     @property
     def offered(self) -> float:
@@ -78,26 +71,30 @@ def group_turns(
     ``together``: packets that each node sends at the same time, 1 if left out; ``bursts``: of all sources,
     None for Bernoulli and Poisson.
     """
-    hops = np.diff(table.path_start)
-    flow = np.repeat(np.arange(hops.size), hops)
-    channel = table.path_channel.astype(np.int64)
-    vcs = _usable(table, flow, rate)
-    busy = _busy(table, router, flow, vcs)
-    hop_rate = np.where(table.circuit[flow], 0.0, rate[flow])
-    used = hop_rate > 0
-    used[table.path_start[1:] - 1] = False
-    here = np.flatnonzero(used)
-    number, of_used, pair, level, weight = _number(table, router, flow, here)
-    source, sink = np.empty((2, number), dtype=np.int64)
-    source[of_used], sink[of_used] = channel[here], channel[here + 1]
-    of_hop = np.full(channel.size, -1, dtype=np.int64)
-    of_hop[here] = of_used
-
-    channels = _channels(table, router, flow, vcs, hop_rate, busy)
-    channels[:, 6] = np.bincount(channel, (rate * table.circuit)[flow] * busy, minlength=len(channels))
+    kinds, ways, (limits, use) = _kinds(table, router), onward(table), vc_limits(table)
+    sent = np.where(table.circuit, 0.0, rate)
+    through = np.zeros((ways.place.size, len(limits), kinds.flits.size))
+    onto = np.zeros((ways.place.size * ways.channels.shape[1], kinds.flits.size))
+    for piece in pieces(table):
+        path, kind = table.path_channel[piece.hops], kinds.of_hops(piece)
+        at = (path * len(limits) + use(piece.hops)) * kinds.flits.size + kind
+        _add(through, at, np.repeat(rate[piece.flows], piece.lengths))
+        goes_on = np.repeat(sent[piece.flows], piece.lengths)
+        goes_on[piece.last] = 0.0
+        _add(onto, ways.pairs(path) * kinds.flits.size + kind, goes_on)
+    channels, busy = _channels(table, router, kinds, limits, through)
     if together is not None and np.any(together != 1):
-        channels[:, 8] *= 1 + _left(table, flow, hop_rate, together - 1)
-    own_share, sent = (np.zeros(0),) * 2 if bursts is None else _sources(table, flow, hop_rate)
+        channels[:, 8] *= 1 + _left(table, sent, together - 1)
+
+    # Packets of all lengths that go from a channel into another with one level and weight make a turn.
+    alike = (kinds.group == np.arange(kinds.level.size)[:, None]).astype(float)
+    packets = onto @ alike.T
+    pair, group = np.nonzero(packets)
+    source, sink = ways.both(pair)
+    each, taken = onto[pair] * alike[group], busy[sink]
+    number = np.full(packets.shape, -1, dtype=np.int32)
+    number[pair, group] = np.arange(pair.size)
+    own_share, all_sent = (np.zeros(0),) * 2 if bursts is None else _sources(table, sent)
     behind, last_flit = busy_times(table, router, table.flits)
     return Turns(
         table=table,
@@ -105,138 +102,147 @@ def group_turns(
         flow_rate=rate,
         source=source,
         sink=sink,
-        pair=pair,
-        level=level,
-        weight=weight,
-        packets=_sums(of_used, hop_rate[here], number),
-        work=_sums(of_used, hop_rate[here] * busy[here + 1], number),
-        square=_sums(of_used, hop_rate[here] * busy[here + 1] ** 2, number),
+        pair=np.unique(pair, return_inverse=True)[1].astype(np.int64),
+        level=kinds.level[group],
+        weight=kinds.weight[group],
+        packets=packets[pair, group],
+        work=(each * taken).sum(axis=1),
+        square=(each * taken**2).sum(axis=1),
         channels=channels,
-        of_hop=of_hop,
+        of_hop=_turns_of_hops(table, kinds, ways, number, sent > 0),
+        zero_load=head_times(table, router) + behind,
         busy_cycles=behind + last_flit,
         bursts=bursts,
         own_share=own_share,
-        sent=sent,
+        sent=all_sent,
     )
 
 
-def _busy(table: FlowTable, router: Router, flow: Integers, vcs: FloatArray) -> FloatArray:
-    """Return the cycles for which a packet keeps the channel of each hop busy."""
-    channel, flits = table.path_channel, table.flits[flow].astype(float)
-    per_flit, loop = table.channel_cycles_per_flit.astype(float), credit_loops(table, router)
-    waits = table.channel_kind != INJECTION
-    # A packet longer than a buffer waits for credits once per buffer even when it is alone.
-    slow = np.maximum(loop - router.buffer_flits * per_flit, 0) * waits
-    refills = (table.flits - 1) // router.buffer_flits
-    busy = flits * per_flit[channel] + np.where(vcs[channel] < 1.5, slow[channel] * refills[flow], 0)
-    # Even many packets can not keep a link busy whose credits come back too late.
-    starved = np.where(waits, loop / (vcs * router.buffer_flits), 0.0)
-    return np.maximum(busy, flits * starved[channel])
+@dataclass(frozen=True, eq=False)
+class _Kinds:
+    """Packets that the routers treat alike, of one length."""
+
+    of_flow: Integers
+    flits: Integers
+    circuit: npt.NDArray[np.bool_]
+    group: Integers  # of level and weight, in which packets of all lengths are together
+    level: Integers  # of each group
+    weight: FloatArray
+
+    def of_hops(self, piece: Piece) -> Any:
+        """Return the kind of the packets at each hop."""
+        return np.repeat(self.of_flow[piece.flows], piece.lengths) if self.flits.size > 1 else 0
+
+
+def _kinds(table: FlowTable, router: Router) -> _Kinds:
+    group, level, weight = np.zeros(table.flits.size, dtype=np.int64), np.zeros(1, dtype=np.int64), np.ones(1)
+    if router.arbitration == "priority":
+        found, group = np.unique(table.priority, return_inverse=True)
+        level, weight = np.arange(found.size), np.ones(found.size)
+    elif router.arbitration == "weighted":
+        weight, group = np.unique(table.weight, return_inverse=True)
+        level = np.zeros(weight.size, dtype=np.int64)
+    of_flow, first = (
+        np.zeros(table.flits.size, dtype=np.int64),
+        np.zeros(min(1, table.flits.size), dtype=np.int64),
+    )
+    for values in (group, table.circuit, table.flits):
+        if values.size and values.min() != values.max():
+            both = of_flow * values.size + np.unique(values, return_inverse=True)[1]
+            _, first, of_flow = np.unique(both, return_index=True, return_inverse=True)
+    return _Kinds(of_flow, table.flits[first], table.circuit[first], group[first], level, weight)
+
+
+def _add(total: FloatArray, at: Integers, values: FloatArray) -> None:
+    """Add values to those at their places."""
+    total += np.bincount(at, values, minlength=total.size).reshape(total.shape)
+
+
+def _turns_of_hops(
+    table: FlowTable, kinds: _Kinds, ways: Onward, number: Integers, sends: npt.NDArray[np.bool_]
+) -> Integers:
+    """Return the turn behind each hop, -1 for none; ``number``: of turns, by pair of channels and group."""
+    found = np.empty(table.path_channel.size, dtype=np.int32)
+    for piece in pieces(table):
+        group = kinds.group[kinds.of_hops(piece)]
+        turn = number[ways.pairs(table.path_channel[piece.hops]), group]
+        turn[piece.last] = -1
+        if not sends[piece.flows].all():
+            turn[~np.repeat(sends[piece.flows], piece.lengths)] = -1
+        found[piece.hops] = turn
+    return found
 
 
 def _channels(
-    table: FlowTable, router: Router, flow: Integers, vcs: FloatArray, hop_rate: FloatArray, busy: FloatArray
-) -> FloatArray:
-    """Return the rows of the channels, see `qmodels.noc.fixed_point.Network`, without circuits and bursts."""
-    flits, loop = table.flits[flow].astype(float), credit_loops(table, router)
-    room = router.buffer_flits * table.channel_cycles_per_flit.astype(float)
-    packets, work, carried, long = (
-        np.bincount(table.path_channel, hop_rate * of, minlength=vcs.size)
-        for of in (1.0, busy, flits, flits**2)
+    table: FlowTable, router: Router, kinds: _Kinds, limits: Integers, through: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the rows of the channels, see `qmodels.noc.fixed_point.Network`, without bursts; busy cycles.
+
+    ``through``: packets per cycle by channel, limits of virtual channels and kind; the cycles for which a
+    packet keeps a channel busy are by channel and kind.
+    """
+    every, ordinary = through.sum(axis=1), (through * ~kinds.circuit).sum(axis=2)
+    wide = limits[:, 1] - limits[:, 0]
+    vcs = np.full(len(through), float(table.virtual_channels))
+    np.divide(through.sum(axis=2) @ wide, every.sum(axis=1), out=vcs, where=every.sum(axis=1) > 0)
+
+    flits, per_flit = kinds.flits.astype(float), table.channel_cycles_per_flit.astype(float)
+    loop, waits = credit_loops(table, router), table.channel_kind != INJECTION
+    room = router.buffer_flits * per_flit
+    # A packet longer than a buffer waits for credits once per buffer even when it is alone.
+    slow = np.where(vcs < 1.5, np.maximum(loop - room, 0) * waits, 0)
+    busy = np.multiply.outer(per_flit, flits) + np.multiply.outer(
+        slow, (kinds.flits - 1) // router.buffer_flits
     )
+    # Even many packets can not keep a link busy whose credits come back too late.
+    starved = np.where(waits, loop / (vcs * router.buffer_flits), 0.0)
+    busy = np.maximum(busy, np.multiply.outer(starved, flits))
+
+    packets = every * ~kinds.circuit
+    carried, long = packets @ flits, packets @ flits**2
     channels = np.zeros((vcs.size, 10))
-    channels[:, 0], channels[:, 1] = packets, work
+    channels[:, 0], channels[:, 1] = packets.sum(axis=1), (packets * busy).sum(axis=1)
     channels[:, 2], channels[:, 3], channels[:, 4] = vcs, router.buffer_flits, loop
     channels[:, 5] = np.divide(long, carried, out=np.ones(vcs.size), where=carried > 0)
+    channels[:, 6] = (every * kinds.circuit * busy).sum(axis=1)
     channels[:, 7] = table.channel_kind != EJECTION
     # Late credits leave gaps in a packet's flits, which those of others fill: the packets share the
     # link, so that both are late where otherwise one would have waited for the other.
     shared = (loop > room) & (channels[:, 5] > router.buffer_flits) & (vcs > 1.5)
     channels[:, 8] = np.where(shared, 2 - router.buffer_flits / channels[:, 5], 1.0)
-    channels[:, 9] = _separate(table, flow, hop_rate)
-    return channels
+    # One over the probability that two packets on a channel use the same virtual channel.
+    vc = np.arange(table.virtual_channels)
+    inside = (limits[:, :1] <= vc) & (vc < limits[:, 1:])
+    of_vc = (ordinary / wide) @ inside
+    channels[:, 9] = table.virtual_channels
+    np.divide(of_vc.sum(axis=1) ** 2, (of_vc**2).sum(axis=1), out=channels[:, 9], where=channels[:, 0] > 0)
+    return channels, busy
 
 
-def _separate(table: FlowTable, flow: Integers, hop_rate: FloatArray) -> FloatArray:
-    """Return one over the probability that two packets on a channel use the same virtual channel."""
-    count, vcs = len(table.channel_names), table.virtual_channels
-    low, high = table.path_vc_low, table.path_vc_high
-    each = hop_rate / (high - low)
-    through = np.empty((count, vcs))
-    for vc in range(vcs):
-        inside = (low <= vc) & (vc < high)
-        through[:, vc] = np.bincount(table.path_channel, each * inside, minlength=count)
-    total = through.sum(axis=1)
-    result = np.full(count, float(vcs))
-    np.divide(total**2, (through**2).sum(axis=1), out=result, where=total > 0)
-    return result
-
-
-def _by_source(table: FlowTable, flow: Integers, hop_rate: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _by_source(table: FlowTable, rate: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the packets per cycle of each source on each channel, and in all."""
-    count = len(table.channel_names)
+    count, flow = len(table.channel_names), np.repeat(np.arange(rate.size), np.diff(table.path_start))
     key = table.source[flow].astype(np.int64) * count + table.path_channel
-    rates = np.asarray(np.bincount(key, hop_rate, minlength=table.nodes * count), dtype=float)
+    rates = np.asarray(np.bincount(key, rate[flow], minlength=table.nodes * count), dtype=float)
     found = rates.reshape(table.nodes, count)
     return found, found[:, table.channel_kind == INJECTION].sum(axis=1)
 
 
-def _left(table: FlowTable, flow: Integers, hop_rate: FloatArray, more: FloatArray) -> FloatArray:
+def _left(table: FlowTable, rate: FloatArray, more: FloatArray) -> FloatArray:
     """Return how many more packets come together on each channel, of those that do at the nodes.
 
     Of a part of the packets, taken at random, so many fewer do; streams that join are as their mean.
     """
-    of_source, sent = _by_source(table, flow, hop_rate)
+    of_source, sent = _by_source(table, rate)
     return _over(more @ _over(of_source**2, sent[:, None]), of_source.sum(axis=0))
 
 
-def _sources(table: FlowTable, flow: Integers, hop_rate: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _sources(table: FlowTable, rate: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the share of each channel's packets that are of one source, and what that sends, means."""
-    of_source, sent = _by_source(table, flow, hop_rate)
+    of_source, sent = _by_source(table, rate)
     through = of_source.sum(axis=0)
     return _over((of_source**2).sum(axis=0), through**2), _over(sent @ of_source, through)
 
 
 def _over(values: FloatArray, through: FloatArray) -> FloatArray:
     return np.divide(values, through, out=np.zeros_like(values), where=through > 0)
-
-
-def _sums(group: Integers, values: FloatArray, groups: int) -> FloatArray:
-    return np.asarray(np.bincount(group, values, minlength=groups), dtype=float)
-
-
-def _usable(table: FlowTable, flow: Integers, rate: FloatArray) -> FloatArray:
-    """Return the virtual channels that a packet can choose from, mean over the packets of a channel."""
-    count = len(table.channel_names)
-    through = np.bincount(table.path_channel, rate[flow], minlength=count)
-    wide = np.bincount(
-        table.path_channel, rate[flow] * (table.path_vc_high - table.path_vc_low), minlength=count
-    )
-    mean = np.full(count, float(table.virtual_channels))
-    np.divide(wide, through, out=mean, where=through > 0)
-    return mean
-
-
-def _number(
-    table: FlowTable, router: Router, flow: Integers, here: Integers
-) -> tuple[int, Integers, Integers, Integers, FloatArray]:
-    """Return the number of turns at these hops, the turn of each hop, and pair, level and weight."""
-    count = len(table.channel_names)
-    channel = table.path_channel.astype(np.int64)
-    kind = np.zeros(flow.size, dtype=np.int64)
-    levels, weights = np.zeros(1, dtype=np.int64), np.ones(1)
-    if router.arbitration == "priority":
-        levels, of_flow = np.unique(table.priority, return_inverse=True)
-        kind, weights = of_flow[flow], np.ones(levels.size)
-    elif router.arbitration == "weighted":
-        weights, of_flow = np.unique(table.weight, return_inverse=True)
-        kind, levels = of_flow[flow], np.zeros(weights.size, dtype=np.int64)
-    key = (channel[here] * count + channel[here + 1]) * weights.size + kind[here]
-    # Counting is faster than sorting: networks have far more hops than pairs of channels.
-    present = np.flatnonzero(np.bincount(key, minlength=1))
-    place = np.zeros(int(present[-1]) + 1 if present.size else 1, dtype=np.int64)
-    place[present] = np.arange(present.size)
-    _, pair = np.unique(present // weights.size, return_inverse=True)
-    of_turn = present % weights.size
-    rank = np.arange(levels.size) if router.arbitration == "priority" else levels
-    return present.size, place[key], pair.astype(np.int64), rank[of_turn], weights[of_turn]

@@ -12,7 +12,8 @@ from qmodels.checks import FloatArray
 from qmodels.evidence.constants import kept
 from qmodels.noc.burstiness import burst_factor
 from qmodels.noc.turn_taking import smoothness
-from qmodels.noc.turns import Integers, Turns
+from qmodels.noc.turns import Turns
+from qmodels.systems.noc.routes import Integers
 
 
 class WormholeLaw(NamedTuple):

@@ -20,6 +20,13 @@ def test_solve(benchmark, side):
     assert benchmark(lambda: solve(noc).packet_latency) > 0
 
 
+@pytest.mark.parametrize("side", [16, 32])
+def test_first_solve(benchmark, side):
+    """Routes, turns and the check for deadlocks: 256 and 1,024 nodes."""
+    solve(network(4, 0.01))  # compiled
+    assert benchmark.pedantic(lambda: solve(network(side, 0.3 / side)).packet_latency, rounds=1) > 0
+
+
 @pytest.mark.parametrize("side", [8, 16])
 def test_curve_of_20_loads(benchmark, side):
     noc = network(side, np.linspace(0.02, 0.4, 20) / side)

@@ -215,7 +215,6 @@ class Run:
 
 def run_replication(job: CacheJob) -> Run:
     """Simulate one replication."""
-    from validate.cache.hierarchies import SOURCES, new_hierarchies, request
     from validate.engine.streams import new_streams
 
     streams = new_streams(seed=job.seed, replication=job.replication, sources=SOURCES)

@@ -288,8 +288,6 @@ class _JumpChain:
 
 def single_class_law(name: str, rates: FloatArray) -> FloatArray:
     """Return the stationary law of a small chain with one closed class, 0 at its transient states."""
-    from qmodels.markov.chains.stationary import chain_classes
-
     off = rates - np.diag(np.diagonal(rates))
     closed = chain_classes(sparse.csr_array(off)).closed
     if len(closed) != 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,6 +81,9 @@ def injection_process(value: object) -> InjectionProcess:
         raise ValueError(f"process must be {rule}, got {checks.shown(value)}")
     return value
 
+
+PAIRS = 8192
+"""Pairs of nodes whose routes are found at a time, which take ten times the room of the paths they become."""
 
 Traffic = Pattern | Permutation | RateMatrix | Interleaved | Transactions
 
@@ -227,30 +230,63 @@ def service(
 
 
 def paths(
-    topology: Topology, v: int, routes: Routes, source: Integers, target: Integers, *, classes: bool
-) -> dict[str, np.ndarray]:
-    """Return the channels of routes; their VC classes, if they count, have half of the `v` channels each."""
-    n, m = topology.nodes, len(topology.links)
-    number = np.full((topology.routers, topology.routers), -1, dtype=np.int32)
+    topology: Topology,
+    v: int,
+    source: Integers,
+    target: Integers,
+    route: Callable[[Integers, Integers], Routes],
+    *,
+    classes: bool,
+    at_once: int | None = None,
+) -> tuple[Integers, FloatArray, dict[str, np.ndarray]]:
+    """Return pair and share of each route between pairs of nodes, and the fields of its channels.
+
+    ``route``: what finds the routes of some pairs; ``classes``: whether the VC classes of routes count, each
+    with half of the `v` channels; ``at_once``: pairs that it is given, `PAIRS`
+    if left out.
+    """
+    n, m, at_once = topology.nodes, len(topology.links), at_once or PAIRS
+    link = np.full((topology.routers, topology.routers), -1, dtype=np.int32)
     if m:
-        number[tuple(np.array(topology.links).T)] = n + np.arange(m)
-    lengths = np.diff(routes.start)  # routers; one more channel
-    start = np.append(0, np.cumsum(lengths + 1))
-    channel = np.empty(start[-1], dtype=np.int32)
-    channel[start[:-1]] = source
-    channel[start[1:] - 1] = n + m + target
-    inner = np.ones(start[-1], dtype=bool)
-    inner[start[:-1]] = inner[start[1:] - 1] = False
-    hop = np.ones(routes.routers.size, dtype=bool)
-    hop[routes.start[1:] - 1] = False
-    here = np.flatnonzero(hop)
-    channel[inner] = number[routes.routers[here], routes.routers[here + 1]]
-    vc_class = np.full(start[-1], ANY_CLASS, dtype=np.int8)
-    if classes and v > 1:
-        vc_class[inner] = routes.vc_class[here]
-    return {
+        link[tuple(np.array(topology.links).T)] = n + np.arange(m)
+    pair: list[Integers] = []
+    share: list[FloatArray] = []
+    lengths, found, vc_classes = list(pair), list(pair), list(pair)
+    for first in range(0, max(source.size, 1), at_once):
+        some = slice(first, first + at_once)
+        routes = route(source[some], target[some])
+        size = np.diff(routes.start) + 1  # of each path one channel more than routers
+        last = np.cumsum(size) - 1
+        channel = np.empty(routes.routers.size + size.size, dtype=np.int32)
+        inner = np.ones(channel.size, dtype=bool)
+        inner[last] = inner[last - size + 1] = False
+        onward = np.ones(routes.routers.size, dtype=bool)
+        onward[routes.start[1:] - 1] = False
+        here = np.flatnonzero(onward)
+        channel[inner] = link[routes.routers[here], routes.routers[here + 1]]
+        channel[last - size + 1] = source[some][routes.pair]
+        channel[last] = n + m + target[some][routes.pair]
+        if classes and v > 1:
+            vc_class = np.full(channel.size, ANY_CLASS, dtype=np.int8)
+            vc_class[inner] = routes.vc_class[here]
+            vc_classes.append(vc_class)
+        pair.append(routes.pair + first)
+        share.append(routes.share)
+        lengths.append(size)
+        found.append(channel)
+    start, path = np.append(0, np.cumsum(np.concatenate(lengths))), np.concatenate(found)
+    vc_class = np.concatenate(vc_classes) if vc_classes else np.broadcast_to(np.int8(ANY_CLASS), path.shape)
+    fields = {
         "path_start": start,
-        "path_channel": channel,
-        "path_vc_low": np.where(vc_class == 1, v // 2, 0).astype(np.int32),
-        "path_vc_high": np.where(vc_class == 0, v // 2, v).astype(np.int32),
+        "path_channel": path,
+        "path_vc_low": _of_class(vc_class, 1, v // 2, 0),
+        "path_vc_high": _of_class(vc_class, 0, v // 2, v),
     }
+    return np.concatenate(pair), np.concatenate(share), fields
+
+
+def _of_class(vc_class: Integers, number: int, inside: int, outside: int) -> Integers:
+    """Return the limit of a class at its hops, another at the others; alike at all it takes no room."""
+    if vc_class.strides == (0,):
+        return np.broadcast_to(np.int8(outside), vc_class.shape)
+    return np.where(vc_class == number, np.int8(inside), np.int8(outside))

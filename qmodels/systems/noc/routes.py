@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
 
+Vertex = tuple[int, int]
 Integers = npt.NDArray[np.integer[Any]]
 """Whole numbers of any width: long tables take less room in narrow ones."""
+
+PIECE = 1 << 18
+"""Hops that are looked at together, so that what is made of them stays in the cache of a processor."""
 
 ANY_CLASS = -1
 """Class of a hop that may use every virtual channel."""
@@ -93,6 +100,69 @@ class PathTable:
         return tuple(self.channel_names[c] for c in mine)
 
 
+class Piece(NamedTuple):
+    """Some flows that follow one another."""
+
+    flows: slice
+    hops: slice
+    lengths: Integers  # channels of each path
+    last: Integers  # the last hop of each path, counted from the first of the piece
+
+
+def pieces(table: PathTable) -> Iterator[Piece]:
+    """Yield all flows, `PIECE` hops or one flow at a time."""
+    start, first = table.path_start, 0
+    while first < len(start) - 1:
+        stop = int(np.searchsorted(start, start[first] + PIECE, side="right")) - 1
+        stop = max(stop, first + 1)
+        ends = start[first : stop + 1]
+        yield Piece(
+            slice(first, stop), slice(int(ends[0]), int(ends[-1])), np.diff(ends), ends[1:] - 1 - ends[0]
+        )
+        first = stop
+
+
+def along_paths(reduce: np.ufunc, table: PathTable, values: FloatArray) -> FloatArray:
+    """Return the sum, or another reduction, of the values of all channels on the path of each flow."""
+    found = np.empty(table.path_start.size - 1)
+    for piece in pieces(table):
+        first = table.path_start[piece.flows] - piece.hops.start
+        found[piece.flows] = reduce.reduceat(values[table.path_channel[piece.hops]], first)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Onward:
+    """Numbers for pairs of channels of which the second leaves the router that the first ends at."""
+
+    router: Integers  # where each channel ends
+    place: Integers  # of each channel among those that leave its router
+    channels: Integers  # that leave each router, by place
+
+    def pairs(self, path: Integers) -> Integers:
+        """Return the numbers of each channel of a path and the next; where paths end they say nothing."""
+        following = np.append(path[1:], path[-1:])
+        return np.asarray(path * self.place.dtype.type(self.channels.shape[1]) + self.place[following])
+
+    def both(self, pair: Integers) -> tuple[Integers, Integers]:
+        """Return the two channels of pairs."""
+        first, place = np.divmod(pair, self.channels.shape[1])
+        return first, self.channels[self.router[first], place]
+
+
+def onward(table: PathTable) -> Onward:
+    """Return where channels lead on to."""
+    leaves = table.channel_from.astype(np.int64)
+    count = np.bincount(leaves[leaves >= 0], minlength=int(table.channel_to.max(initial=0)) + 1)
+    order = np.argsort(leaves, kind="stable")[np.count_nonzero(leaves < 0) :]
+    most = int(count.max(initial=1))
+    place: Integers = np.zeros(leaves.size, dtype=np.int32 if leaves.size * most < 2**31 else np.int64)
+    place[order] = np.arange(order.size) - np.repeat(np.cumsum(count) - count, count)
+    channels = np.zeros((count.size, most), dtype=np.int64)
+    channels[leaves[order], place[order]] = order
+    return Onward(table.channel_to, place, channels)
+
+
 def may_deadlock(circle: tuple[str, ...]) -> dict[str, bool]:
     """Doubt about packets that may wait for each other in a circle of virtual channels, if there is one."""
     if not circle:
@@ -119,38 +189,74 @@ def find_deadlock(table: PathTable) -> tuple[str, ...] | None:
     .. [1] W. J. Dally, C. L. Seitz, "Deadlock-free message routing in multiprocessor interconnection
        networks", IEEE Transactions on Computers C-36(5), 1987, theorem 1.
     """
-    v = table.virtual_channels + 1
-    vertex = (table.path_channel.astype(np.int64) * v + table.path_vc_low) * v + table.path_vc_high
-    inside = np.ones(vertex.size, dtype=bool)
-    inside[table.path_start[1:] - 1] = False
-    inside[np.repeat(table.circuit, np.diff(table.path_start))] = False
-    most = len(table.channel_names) * v * v
-    here = np.flatnonzero(inside)
-    both = np.unique(vertex[here] * most + vertex[here + 1])
-    turns = [(*_parts(one // most, v), *_parts(one % most, v)) for one in both.tolist()]
+    ways = onward(table)
+    limits, use = vc_limits(table)
+    shape = (ways.place.size * ways.channels.shape[1], len(limits), len(limits))
+    seen = np.zeros(prod(shape) + 1, dtype=bool)  # the last for what is no turn
+    for piece in pieces(table):
+        turn, used = ways.pairs(table.path_channel[piece.hops]), use(piece.hops)
+        if len(limits) > 1:
+            turn = (turn * len(limits) + used) * len(limits) + np.append(used[1:], used[-1:])
+        turn[piece.last] = -1
+        if table.circuit[piece.flows].any():
+            turn[np.repeat(table.circuit[piece.flows], piece.lengths)] = -1
+        seen[turn] = True
+    pair, here, there = np.unravel_index(np.flatnonzero(seen[:-1]), shape)
+    first, second = ways.both(pair)
+    rows = np.column_stack([first, limits[here], second, limits[there]])
+    turns = sorted(map(tuple, rows.tolist()))
     # Virtual channels that every hop uses alike are one vertex: the pieces between all limits in use.
     cuts = sorted({0, table.virtual_channels, *(turn[k] for turn in turns for k in (1, 2, 4, 5))})
-    pieces = list(zip(cuts, cuts[1:], strict=False))
+    spans = list(zip(cuts, cuts[1:], strict=False))
     after: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for channel, low, high, following, next_low, next_high in turns:
-        for k, (a, b) in enumerate(pieces):
+        for k, (a, b) in enumerate(spans):
             if low <= a and b <= high:
                 after.setdefault((channel, k), []).extend(
-                    (following, j) for j, (c, d) in enumerate(pieces) if next_low <= c and d <= next_high
+                    (following, j) for j, (c, d) in enumerate(spans) if next_low <= c and d <= next_high
                 )
+    graph = _circles(after)
+    if not graph:
+        return None
     import networkx as nx
 
-    try:
-        circle = [vertex for vertex, _ in nx.find_cycle(nx.DiGraph(after), sorted(after))]
-    except nx.NetworkXNoCycle:
-        return None
-    names = (pieces[k] for _, k in circle)
+    circle = [vertex for vertex, _ in nx.find_cycle(nx.DiGraph(graph), min(graph))]
+    names = (spans[k] for _, k in circle)
     return tuple(
         f"{table.channel_names[channel]} vc {a}" + (f"-{b - 1}" if b - a > 1 else "")
         for (channel, _), (a, b) in zip(circle, names, strict=True)
     )
 
 
-def _parts(vertex: int, v: int) -> tuple[int, int, int]:
-    """Return channel and the limits of its virtual channels."""
-    return vertex // (v * v), vertex // v % v, vertex % v
+def _circles(after: Mapping[Vertex, Sequence[Vertex]]) -> dict[Vertex, list[Vertex]]:
+    """Return the part of a graph from each of whose vertices a circle leads back to it."""
+    from scipy.sparse import coo_array, csgraph
+
+    number = {vertex: k for k, vertex in enumerate({*after, *chain.from_iterable(after.values())})}
+    edges = [(number[vertex], number[other]) for vertex, others in after.items() for other in others]
+    if not edges:
+        return {}
+    rows, columns = np.array(edges).T
+    graph = coo_array((np.ones(rows.size), (rows, columns)), shape=(len(number), len(number)))
+    component = csgraph.connected_components(graph.tocsr(), connection="strong")[1]
+    inside = component[rows] == component[columns]
+    vertices, found = list(number), dict[Vertex, list[Vertex]]()
+    for row, column in zip(rows[inside].tolist(), columns[inside].tolist(), strict=True):
+        found.setdefault(vertices[row], []).append(vertices[column])
+    return found
+
+
+def vc_limits(table: PathTable) -> tuple[Integers, Callable[[slice], Integers]]:
+    """Return the different limits of virtual channels, low and high, and what numbers those of hops."""
+    v = table.virtual_channels + 1
+    number = np.zeros(v * v, dtype=np.int64)
+
+    def uses(hops: slice) -> Integers:
+        return np.asarray(table.path_vc_low[hops] * np.int64(v) + table.path_vc_high[hops])
+
+    for piece in pieces(table):
+        number[uses(piece.hops)] = 1
+    found = np.flatnonzero(number)
+    number[found] = np.arange(found.size)
+    limits = np.stack(np.divmod(found, v), axis=1)
+    return limits, (lambda hops: number[uses(hops)]) if found.size > 1 else lambda hops: np.zeros(1, np.int64)

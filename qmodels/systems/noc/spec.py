@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -259,13 +259,20 @@ def _structure(noc: Noc) -> dict[str, object]:
         kinds = noc.packet_classes
         afford_routes("topology", topology, int(np.count_nonzero(traffic.matrix(n))) * len(kinds))
         flows = open_flows(traffic, n, kinds, [noc.class_flits(one) for one in kinds])
-    routes = find_routes(
-        topology, noc.routing, source=flows["source"], target=flows["target"], ties=noc.ties, table=noc.routes
+    find = partial(find_routes, topology, noc.routing, ties=noc.ties, table=noc.routes)
+    pair, share, path = paths(
+        topology,
+        v,
+        flows["source"],
+        flows["target"],
+        lambda source, target: find(source=source, target=target),
+        classes=noc.vc_classes == "dateline",
+        **({"at_once": max(1, flows["source"].size)} if noc.routing == "table" else {}),  # checked as a whole
     )
-    flows = {name: values[routes.pair] for name, values in flows.items()}
+    flows = {name: values[pair] for name, values in flows.items()}
     for name in ("share", "unit_rate"):
-        flows[name] = flows[name] * routes.share
-    if closed and routes.pair.size > np.unique(routes.pair).size:
+        flows[name] = flows[name] * share
+    if closed and np.any(pair[1:] == pair[:-1]):
         raise ValueError("routes of transactions must be one for each pair of nodes, got splits")
     source_step, source_first = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     if isinstance(traffic, Interleaved | Transactions):
@@ -276,7 +283,7 @@ def _structure(noc: Noc) -> dict[str, object]:
         **channels(topology, noc.link_width),
         **flows,
         **service(noc.qos, source, target, flows["priority"]),
-        **paths(topology, v, routes, source, target, classes=noc.vc_classes == "dateline"),
+        **path,
         "virtual_channels": v,
         "source_start": np.searchsorted(source, np.arange(n + 1)),
         "source_step": source_step,

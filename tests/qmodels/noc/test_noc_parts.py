@@ -8,16 +8,19 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import brentq
 
-from qmodels import Noc, crossbar, mesh, ring, spidergon
-from qmodels.noc import PacketClass, QosRule, Router, interleaved
+from qmodels import Noc, crossbar, mesh, ring, spidergon, torus
+from qmodels.noc import PacketClass, QosRule, Router, interleaved, uniform
 from qmodels.noc.delay_law import delay_quantiles
 from qmodels.noc.message_rates import Transfer, even_parts, transfer_rates
 from qmodels.noc.solve_noc import solve_noc
 from qmodels.noc.turn_taking import _window_variance, smoothness
+from qmodels.noc.turns import group_turns
+from qmodels.systems.noc import flows, routes
 from qmodels.systems.noc.patterns import RateMatrix
+from qmodels.systems.noc.spec import _structure
 from qmodels.traffic import OnOff
 from validate import simulate
 
@@ -26,6 +29,39 @@ def network(topology, initiators, channels, **fields):
     options = {name: fields.pop(name) for name in ("step", "addresses") if name in fields}
     traffic = interleaved(initiators=initiators, channels=channels, **options)
     return Noc(topology=topology, traffic=traffic, router=Router(virtual_channels=4), **fields)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"topology": torus(3, 5), "ties": "split"},
+        {"topology": mesh(3, 5), "routing": "o1turn", "process": OnOff(on_packets=5, peak_to_mean=3)},
+        {"topology": spidergon(16), "router": Router(virtual_channels=1)},
+        {
+            "topology": mesh(4, 4),
+            "router": Router(arbitration="priority"),
+            "mix": (PacketClass(payload_bytes=8, priority=0), PacketClass(payload_bytes=200, priority=1)),
+            "qos": (QosRule(source=3, circuit=True),),
+        },
+    ],
+)  # fmt: skip
+def test_a_network_is_the_same_whatever_is_looked_at_together(fields, monkeypatch):
+    noc = Noc(**fields, traffic=uniform(nodes=fields["topology"].nodes), injection_rate=0.01)
+    found = []
+    for hops, pairs in ((routes.PIECE, flows.PAIRS), (7, 3)):
+        monkeypatch.setattr(routes, "PIECE", hops)
+        monkeypatch.setattr(flows, "PAIRS", pairs)
+        _structure.cache_clear()
+        table = noc.flow_table()
+        bursts = noc.process if isinstance(noc.process, OnOff) else None
+        turns = group_turns(table, noc.router, rate=table.unit_rate, bursts=bursts)
+        found.append(({**vars(table), **vars(turns)}, noc.find_deadlock()))
+    (whole, circle), (pieces, same_circle) = found
+    assert circle == same_circle
+    for name, value in whole.items():
+        if name != "table":
+            close = assert_allclose if np.asarray(value).dtype == float else assert_array_equal
+            close(pieces[name], value)
 
 
 def test_variance_of_the_passes_by_walking_from_every_place():
