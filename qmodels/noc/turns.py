@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,17 @@ from qmodels.checks import FloatArray
 from qmodels.noc.alone import busy_times, credit_loops, head_times
 from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.router import Router
-from qmodels.systems.noc.routes import EJECTION, INJECTION, Integers, Onward, Piece, onward, pieces, vc_limits
+from qmodels.systems.noc.routes import (
+    EJECTION,
+    INJECTION,
+    PIECE,
+    Integers,
+    Onward,
+    Piece,
+    onward,
+    pieces,
+    vc_limits,
+)
 from qmodels.systems.traffic.arrivals import OnOff
 
 
@@ -71,18 +82,17 @@ def group_turns(
     ``together``: packets that each node sends at the same time, 1 if left out; ``bursts``: of all sources,
     None for Bernoulli and Poisson.
     """
-    kinds, ways, (limits, use) = _kinds(table, router), onward(table), vc_limits(table)
+    paths = _paths(table, router)
+    kinds, ways = paths.kinds, paths.ways
     sent = np.where(table.circuit, 0.0, rate)
-    through = np.zeros((ways.place.size, len(limits), kinds.flits.size))
+    through = np.zeros((ways.place.size, len(paths.limits), kinds.flits.size))
     onto = np.zeros((ways.place.size * ways.channels.shape[1], kinds.flits.size))
-    for piece in pieces(table):
-        path, kind = table.path_channel[piece.hops], kinds.of_hops(piece)
-        at = (path * len(limits) + use(piece.hops)) * kinds.flits.size + kind
+    for piece, at, pair in paths.places():
         _add(through, at, np.repeat(rate[piece.flows], piece.lengths))
         goes_on = np.repeat(sent[piece.flows], piece.lengths)
         goes_on[piece.last] = 0.0
-        _add(onto, ways.pairs(path) * kinds.flits.size + kind, goes_on)
-    channels, busy = _channels(table, router, kinds, limits, through)
+        _add(onto, pair, goes_on)
+    channels, busy = _channels(table, router, kinds, paths.limits, through)
     if together is not None and np.any(together != 1):
         channels[:, 8] *= 1 + _left(table, sent, together - 1)
 
@@ -95,7 +105,6 @@ def group_turns(
     number = np.full(packets.shape, -1, dtype=np.int32)
     number[pair, group] = np.arange(pair.size)
     own_share, all_sent = (np.zeros(0),) * 2 if bursts is None else _sources(table, sent)
-    behind, last_flit = busy_times(table, router, table.flits)
     return Turns(
         table=table,
         router=router,
@@ -109,9 +118,9 @@ def group_turns(
         work=(each * taken).sum(axis=1),
         square=(each * taken**2).sum(axis=1),
         channels=channels,
-        of_hop=_turns_of_hops(table, kinds, ways, number, sent > 0),
-        zero_load=head_times(table, router) + behind,
-        busy_cycles=behind + last_flit,
+        of_hop=_turns_of_hops(paths, number, sent > 0),
+        zero_load=paths.zero_load,
+        busy_cycles=paths.busy_cycles,
         bursts=bursts,
         own_share=own_share,
         sent=all_sent,
@@ -129,9 +138,48 @@ class _Kinds:
     level: Integers  # of each group
     weight: FloatArray
 
-    def of_hops(self, piece: Piece) -> Any:
-        """Return the kind of the packets at each hop."""
-        return np.repeat(self.of_flow[piece.flows], piece.lengths) if self.flits.size > 1 else 0
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Paths:
+    """What of the turns of a network does not depend on the rates of its flows."""
+
+    table: FlowTable
+    kinds: _Kinds
+    ways: Onward
+    limits: Integers  # of virtual channels, the different ones
+    use: Callable[[slice], Integers]  # the number of limits at hops
+    zero_load: FloatArray
+    busy_cycles: FloatArray
+    known: list[tuple[Piece, Integers, Integers]] = field(default_factory=list)
+
+    def places(self) -> Iterable[tuple[Piece, Integers, Integers]]:
+        """Return pieces; of their hops channel, limits and kind as one number; pair and kind as one."""
+        if self.table.path_channel.size > PIECE:
+            return map(self._place, pieces(self.table))
+        if not self.known:
+            self.known.extend(map(self._place, pieces(self.table)))
+        return self.known
+
+    def _place(self, piece: Piece) -> tuple[Piece, Integers, Integers]:
+        path, most = self.table.path_channel[piece.hops], self.kinds.flits.size
+        kind = np.repeat(self.kinds.of_flow[piece.flows], piece.lengths) if most > 1 else 0
+        at = (path * len(self.limits) + self.use(piece.hops)) * most + kind
+        return piece, at, self.ways.pairs(path) * most + kind
+
+
+@lru_cache(maxsize=16)
+def _paths(table: FlowTable, router: Router) -> _Paths:
+    limits, use = vc_limits(table)
+    behind, last_flit = busy_times(table, router, table.flits)
+    return _Paths(
+        table=table,
+        kinds=_kinds(table, router),
+        ways=onward(table),
+        limits=limits,
+        use=use,
+        zero_load=head_times(table, router) + behind,
+        busy_cycles=behind + last_flit,
+    )
 
 
 def _kinds(table: FlowTable, router: Router) -> _Kinds:
@@ -158,14 +206,12 @@ def _add(total: FloatArray, at: Integers, values: FloatArray) -> None:
     total += np.bincount(at, values, minlength=total.size).reshape(total.shape)
 
 
-def _turns_of_hops(
-    table: FlowTable, kinds: _Kinds, ways: Onward, number: Integers, sends: npt.NDArray[np.bool_]
-) -> Integers:
+def _turns_of_hops(paths: _Paths, number: Integers, sends: npt.NDArray[np.bool_]) -> Integers:
     """Return the turn behind each hop, -1 for none; ``number``: of turns, by pair of channels and group."""
-    found = np.empty(table.path_channel.size, dtype=np.int32)
-    for piece in pieces(table):
-        group = kinds.group[kinds.of_hops(piece)]
-        turn = number[ways.pairs(table.path_channel[piece.hops]), group]
+    found = np.empty(paths.table.path_channel.size, dtype=np.int32)
+    of_kind = number[:, paths.kinds.group].reshape(-1)
+    for piece, _, pair in paths.places():
+        turn = of_kind[pair]
         turn[piece.last] = -1
         if not sends[piece.flows].all():
             turn[~np.repeat(sends[piece.flows], piece.lengths)] = -1

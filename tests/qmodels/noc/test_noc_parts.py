@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 
 from qmodels import Noc, crossbar, mesh, ring, spidergon, torus
 from qmodels.noc import PacketClass, QosRule, Router, interleaved, uniform
+from qmodels.noc import turns as turning
 from qmodels.noc.delay_law import delay_quantiles
 from qmodels.noc.message_rates import Transfer, even_parts, transfer_rates
 from qmodels.noc.solve_noc import solve_noc
@@ -50,6 +51,7 @@ def test_a_network_is_the_same_whatever_is_looked_at_together(fields, monkeypatc
     found = []
     for hops, pairs in ((routes.PIECE, flows.PAIRS), (7, 3)):
         monkeypatch.setattr(routes, "PIECE", hops)
+        monkeypatch.setattr(turning, "PIECE", hops)
         monkeypatch.setattr(flows, "PAIRS", pairs)
         _structure.cache_clear()
         table = noc.flow_table()
