@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from qmodels.checks import FloatArray, IntArray
+from qmodels.noc.turns import Turns, hold_times
 from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.memory import Transactions
 
@@ -28,8 +29,11 @@ class Stations(NamedTuple):
     times: list[tuple[FloatArray, FloatArray]]
 
 
-def stations(traffic: Transactions, table: FlowTable, per_transaction: FloatArray) -> Stations:
-    """Return the stations that take time."""
+def stations(traffic: Transactions, turns: Turns) -> Stations:
+    """Return the stations that take time; ``turns``: at one transaction per cycle."""
+    table, per_transaction = turns.table, turns.flow_rate
+    flits, number = np.unique(table.flits, return_inverse=True)
+    hold = hold_times(table, turns.router, turns.channels[:, 2], flits)
     first, last = table.path_channel[table.path_start[:-1]], table.path_channel[table.path_start[1:] - 1]
     places = [(node, True) for node in traffic.channels]
     places += [(node, False) for node in traffic.initiators if traffic.outstanding > 1]
@@ -38,13 +42,13 @@ def stations(traffic: Transactions, table: FlowTable, per_transaction: FloatArra
     ends += [(last, ejection + node, node, 0 if memory else -1) for node, memory in places]
     names, rows, times = [], [], []
     for channels, channel, node, stage in ends:
-        mine = (channels == channel) * per_transaction
+        mine, held = (channels == channel) * per_transaction, hold[channel, number]
         visits = float(mine.sum())
-        mean = float(mine @ table.flits) / visits
-        square = float(mine @ table.flits.astype(float) ** 2) / visits
+        mean = float(mine @ held) / visits
+        square = float(mine @ held**2) / visits
         names.append(table.channel_names[channel])
         rows.append((visits, mean, max(square / mean**2 - 1, 0.0), node, stage))
-        times.append((table.flits[mine > 0].astype(float), mine[mine > 0] / visits))
+        times.append((held[mine > 0], mine[mine > 0] / visits))
     if traffic.service_cycles > 0:
         scv = 1.0 if traffic.service_law == "exponential" else 0.0
         share = 1 / len(traffic.channels)

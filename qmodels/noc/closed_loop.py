@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cache
 
 import numpy as np
+from scipy.optimize import brentq
 
 from qmodels.checks import FloatArray
 from qmodels.networks.closed.amva import linearizer
@@ -17,8 +18,9 @@ from qmodels.noc.closed_ends import (
     waits_behind_requests,
     whole,
 )
+from qmodels.noc.fixed_point import Load, Network, output_waits
 from qmodels.noc.noc_answer import competing_flits
-from qmodels.noc.turns import group_turns
+from qmodels.noc.turns import Turns, group_turns
 from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.memory import Transactions
 from qmodels.systems.noc.routes import LINK, may_deadlock
@@ -26,7 +28,7 @@ from qmodels.systems.noc.spec import Noc
 from qmodels.systems.spec.answer import Answer
 
 PACKET_TIMES = ("packet_latency", "source_queue_delay", "traversal_delay")
-_TOLERANCE = 1e-5
+_TOLERANCE, _FINER = 1e-5, 0.1
 _ROUNDS = 300
 
 
@@ -40,15 +42,12 @@ def closed_loop(noc: Noc) -> Answer:
 
     The stations of the closed network are the ejection channel, the controller and the injection
     channel of every memory node, and those of the initiators where these have several transactions
-    under way; a packet holds a channel for as many cycles as it has flits. Thinking, the fixed
+    under way; a packet holds a channel until others can go on. Thinking, the fixed
     latency of the memory and the way through the routers are delays. With N transactions under way
     and mean service demands :math:`D_i`, Linearizer gives the throughput *X* [1]_. In the links
-    between routers packets wait for those that come from other inputs *k* of the same router,
-
-    .. math:: w_{ab} = \frac{N-1}{N}\,\frac{\sum_{k \ne a} \lambda_{kb}\,\overline{L^2}_{kb}}
-              {2\,(1 - \sum_{k \ne a} \lambda_{kb} \overline{L}_{kb})},
-
-    which adds to the delays at rates that follow from *X*: both are repeated until they agree.
+    between routers packets wait as for the outputs of `qmodels.noc.solve_noc` (its step 1), at the rate that
+    :math:`(N-1)/N` of the transactions cause, which adds to the delays; late credits make packets keep a link
+    for longer. Rate and wait follow from each other.
 
     Where the service is fixed, a memory node is a row of stations - ejection channel, controller, injection
     channel - that take their times with little change from packet to packet, and packets leave one as far
@@ -63,7 +62,8 @@ def closed_loop(noc: Noc) -> Answer:
 
     Exact for one transaction at a time with fixed times. Approximation otherwise: initiators are taken to
     be alike, and a network interface's queue to hold what waits for the memory (in the network it would
-    block others). The bound :math:`X \le \min(N/(Z + \sum D_i), 1/\max D_i)` is exact.
+    block others). The bound :math:`X \le \min(N/(Z + \sum D_i), 1/\max D_i)`, links among the
+    :math:`D_i` of the maximum, is exact where credits are not late.
 
     References
     ----------
@@ -78,75 +78,89 @@ def closed_loop(noc: Noc) -> Answer:
     per_transaction = table.per_transaction()
     population = len(traffic.initiators) * traffic.outstanding
 
-    zero_load = group_turns(table, noc.router, rate=per_transaction).zero_load
+    turns = group_turns(table, noc.router, rate=per_transaction)
     think = float(whole(traffic.think_cycles, traffic.think_law))
-    alone = float(zero_load @ per_transaction) + memory_time(traffic, table, per_transaction)
-    ends = stations(traffic, table, per_transaction)
+    way = float(turns.zero_load @ per_transaction)
+    alone = way + memory_time(traffic, table, per_transaction)
+    ends, links = stations(traffic, turns), _Links(turns)
     demand = ends.visits * ends.service
     idle = think + alone
-    bound = population / idle if population == 1 else min(population / idle, 1 / float(demand.max()))
+    bound = population / idle
+    if population > 1:
+        bound = min(bound, 1 / max(float(demand.max()), links.fullest))
 
     # A station serves the flits that pass anyway: the delays hold only the rest of the way.
-    rate, wait, waits = _settled(noc, table, ends, idle - float(demand.sum()), bound)
+    rate, wait, waits = _settled(noc, ends, links, idle - float(demand.sum()), bound)
     latency = population / rate - think
     parts = {"alone": alone, "waiting in the network": wait, "waiting at the ends": latency - alone - wait}
-    packet = _packet_times(
-        ends.names, waits, float(zero_load @ per_transaction) + wait, float(per_transaction.sum())
-    )
-    busy = dict(zip(ends.names, (rate * demand).tolist(), strict=True))
+    packet = _packet_times(ends.names, waits, way + wait, float(per_transaction.sum()))
+    busy = dict(zip(ends.names, (rate * demand).tolist(), strict=True)) | links.busy(rate)
     # One transaction has nobody to wait for.
     deadlock = noc.find_deadlock() or () if population > 1 else ()
     return _answer(noc, rate, parts, packet, bound, busy, deadlock)
 
 
 def _settled(
-    noc: Noc, table: FlowTable, ends: Stations, rest: float, bound: float
+    noc: Noc, ends: Stations, links: _Links, rest: float, bound: float
 ) -> tuple[float, float, FloatArray]:
     """Return the rate, a transaction's wait before links, and those at its ends, once they agree."""
     traffic = noc.traffic
     assert isinstance(traffic, Transactions)
-    per_transaction = table.per_transaction()
     population = len(traffic.initiators) * traffic.outstanding
-    turns = _turns(table)
     alike = traffic.outstanding == 1 < population and traffic.service_cycles > 0
     exact = alike and (traffic.service_law, traffic.think_law) == ("fixed", "exponential")
     think, cycle = (
         float(whole(traffic.think_cycles, traffic.think_law)),
         rest + float(ends.visits @ ends.service),
     )
-    rate, spared, change, waits, wait = bound, 0.0, 0.0, np.zeros(len(ends.names)), 0.0
-    for turn in range(_ROUNDS):
-        linked = (population - 1) / population * _link_waits(table, turns, rate * per_transaction) / rate
-        # Near saturation whole steps go to and fro.
-        step = 1 / (2 + turn / 8) if exact else 1.0
-        wait, before = wait + step * (linked - wait), rate
-        if exact:
-            others = float(waits.sum())
-            direct = ends.visits * finite_source_waits(
-                ends, customers=population, rate=rate, cycle=cycle + wait, think=think, others=others
-            )
-            row = np.maximum(in_a_row(ends, direct), waits_behind_requests(ends, rate))
-            change = float(np.abs(row - waits).sum()) + abs(linked - wait)
-            waits = waits + step * (row - waits)
-            rate = min(population / (cycle + wait + float(waits.sum())), bound)
-        else:
-            net = linearizer(
-                population=population,
-                mean_service_time=ends.service,
-                visits=ends.visits,
-                think_time=max(0.0, rest + wait - spared),
-                discipline="fcfs",
-                service_scv=ends.scv,
-            )
-            rate = min(float(net.system_throughput), bound)
-            direct = ends.visits * (net.mean_response_time - ends.service)
-            waits = in_a_row(ends, direct) if traffic.service_law == "fixed" else direct
-            spared = float((direct - waits).sum())
-        if abs(rate - before) <= _TOLERANCE * before and change <= _TOLERANCE * cycle:
-            return rate, wait, waits
-    raise RuntimeError(
-        f"closed loop did not settle in {_ROUNDS} rounds (last change {abs(rate / before - 1):.1e})"
-    )
+    rate, spared, waits = bound, 0.0, np.zeros(len(ends.names))
+
+    def settle_ends(wait: float) -> None:
+        """Find the rate, and the waits at the ends, for a wait before links."""
+        nonlocal rate, spared, waits
+        change = 0.0
+        for turn in range(_ROUNDS):
+            before = rate
+            if exact:
+                others = float(waits.sum())
+                direct = ends.visits * finite_source_waits(
+                    ends, customers=population, rate=rate, cycle=cycle + wait, think=think, others=others
+                )
+                row = np.maximum(in_a_row(ends, direct), waits_behind_requests(ends, rate))
+                change = float(np.abs(row - waits).sum())
+                # Near saturation whole steps go to and fro.
+                waits = waits + (row - waits) / (2 + turn / 8)
+                rate = min(population / (cycle + wait + float(waits.sum())), bound)
+            else:
+                net = linearizer(
+                    population=population,
+                    mean_service_time=ends.service,
+                    visits=ends.visits,
+                    think_time=max(0.0, rest + wait - spared),
+                    discipline="fcfs",
+                    service_scv=ends.scv,
+                )
+                rate = min(float(net.system_throughput), bound)
+                direct = ends.visits * (net.mean_response_time - ends.service)
+                waits = in_a_row(ends, direct) if traffic.service_law == "fixed" else direct
+                spared = float((direct - waits).sum())
+            if max(abs(rate / before - 1), change / cycle) <= _FINER * _TOLERANCE:
+                return
+        raise RuntimeError(
+            f"closed loop did not settle in {_ROUNDS} rounds (last change {abs(rate / before - 1):.1e})"
+        )
+
+    @cache
+    def missing(wait: float) -> float:
+        settle_ends(wait)
+        return links.wait((population - 1) / population * rate) - wait
+
+    # The longer the wait, the lower the rate and the wait at that rate: without it both are highest.
+    wait = missing(0.0)
+    if missing(wait) < 0:
+        wait = float(brentq(missing, 0.0, wait, xtol=_TOLERANCE * cycle))
+    settle_ends(wait)
+    return rate, wait, waits
 
 
 def _packet_times(names: list[str], waits: FloatArray, on_the_way: float, packets: float) -> dict[str, float]:
@@ -201,26 +215,30 @@ def _largest_load(table: FlowTable, per_transaction: FloatArray) -> float:
     return float(np.bincount(table.path_channel, cycles).max())
 
 
-def _turns(table: FlowTable) -> tuple[Any, Any, Any]:
-    """Return flow, channel before and link of every hop onto a link between routers."""
-    hops = np.diff(table.path_start)
-    flow = np.repeat(np.arange(hops.size), hops)
-    onto = np.flatnonzero(table.channel_kind[table.path_channel] == LINK)
-    return flow[onto], table.path_channel[onto - 1], table.path_channel[onto]
+class _Links:
+    """Links between routers, and what packets of a transaction wait for them; ``turns``: at one per cycle."""
 
+    def __init__(self, turns: Turns) -> None:
+        onto = np.flatnonzero(turns.table.channel_kind[turns.sink] == LINK)
+        self.names, self.load = turns.table.channel_names, np.zeros(len(turns.channels))
+        np.add.at(self.load, turns.sink[onto], turns.work[onto])
+        self.fullest = float(self.load.max(initial=0.0))
+        rows = {name: getattr(turns, name)[onto] for name in Network._fields if name != "channels"}
+        rows["pair"] = np.unique(rows["pair"], return_inverse=True)[1]
+        self.net = Network(**rows, channels=turns.channels)
 
-def _link_waits(table: FlowTable, turns: tuple[Any, Any, Any], rate: FloatArray) -> float:
-    """Return the waits before links of all packets together. [packets/cycle x cycles]."""
-    flow, before, link = turns
-    if not flow.size:
-        return 0.0
-    size = len(table.channel_names)
-    pair, place = np.unique(before.astype(np.int64) * size + link, return_inverse=True)
-    link_of = pair % size
-    cycles = table.flits[flow] * table.channel_cycles_per_flit[link]
-    packets = np.bincount(place, weights=rate[flow])
-    load = np.bincount(place, weights=rate[flow] * cycles)
-    square = np.bincount(place, weights=rate[flow] * cycles.astype(float) ** 2)
-    others_load = np.bincount(link_of, weights=load, minlength=size)[link_of] - load
-    others_square = np.bincount(link_of, weights=square, minlength=size)[link_of] - square
-    return float(packets @ (others_square / (2 * np.maximum(1 - others_load, 0.05))))
+    def wait(self, rate: float) -> float:
+        """Return a transaction's wait before links."""
+        net, pairs = self.net, int(self.net.pair.max(initial=-1)) + 1
+        busy, second, even = rate * net.work, rate * net.square, np.ones(len(self.load))
+        load = Load(
+            rate=rate * net.packets, second=second, factor=np.ones(busy.size),
+            from_pair=np.bincount(net.pair, busy, minlength=pairs),
+            pair_second=np.bincount(net.pair, second, minlength=pairs),
+            lam=rate * net.channels[:, 0], rho=rate * self.load, smooth=even, alone=even,
+        )  # fmt: skip
+        return float(net.packets @ output_waits(net, load, busy))
+
+    def busy(self, rate: float) -> dict[str, float]:
+        """Return how busy the links are."""
+        return {self.names[k]: float(rate * self.load[k]) for k in np.flatnonzero(self.load)}

@@ -44,7 +44,7 @@ class Network(NamedTuple):
     channels: Any
 
 
-class _Load(NamedTuple):
+class Load(NamedTuple):
     """The network at one load.
 
     Of each turn rate, squares of the work and factor of the wait; of each pair of channels work and squares;
@@ -107,7 +107,7 @@ def solve_turns(
             continue
         left = 1 - channels[:, 6] * load
         busy = np.zeros(turns)
-        at = _Load(
+        at = Load(
             net.packets * load, np.zeros(turns), np.zeros(turns), np.zeros(pairs), np.zeros(pairs),
             channels[:, 0] * load, channels[:, 1] * load / left, smooth[n], alone[n],
         )  # fmt: skip
@@ -121,7 +121,7 @@ def solve_turns(
         _favour(at.factor, sink, net.level, net.weight, busy, at.rho, channels, law, levels)
         # From rest at every load: what is found does not depend on the others of a sweep.
         now = _State(
-            _output_waits(net, at, busy), np.zeros(turns), np.zeros(turns), np.zeros(turns),
+            output_waits(net, at, busy), np.zeros(turns), np.zeros(turns), np.zeros(turns),
             np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count),
         )  # fmt: skip
         state[n] = _iterate(net, at, law, now)
@@ -163,7 +163,7 @@ def _favour(
 
 
 @array_part
-def _output_waits(net: Network, at: _Load, busy: Any) -> Any:
+def output_waits(net: Network, at: Load, busy: Any) -> Any:
     """Return the waits for the outputs if nothing else held packets up."""
     sink, pair, lam, rho, from_pair = net.sink, net.pair, at.lam, at.rho, at.from_pair
     turns, count = sink.size, lam.size
@@ -193,7 +193,7 @@ def _output_waits(net: Network, at: _Load, busy: Any) -> Any:
 
 
 @array_part
-def _iterate(net: Network, at: _Load, law: Any, now: _State) -> int:
+def _iterate(net: Network, at: Load, law: Any, now: _State) -> int:
     """Find times at the front, waits behind heads and hold-ups of the channels."""
     change = 0.0
     for _ in range(MAX_ITERATIONS):
@@ -217,7 +217,7 @@ def _iterate(net: Network, at: _Load, law: Any, now: _State) -> int:
 
 
 @array_part
-def _fronts(net: Network, at: _Load, law: Any, now: _State, into: Any) -> float:
+def _fronts(net: Network, at: Load, law: Any, now: _State, into: Any) -> float:
     """Renew the times at the front and what they come to by channel; return the largest change."""
     channels, h, change = net.channels, now.h, 0.0
     contention, pair_h, pair_wait = (
@@ -247,7 +247,7 @@ def _fronts(net: Network, at: _Load, law: Any, now: _State, into: Any) -> float:
 
 
 @array_part
-def _behind(net: Network, at: _Load, law: Any, now: _State, into: Any) -> float:
+def _behind(net: Network, at: Load, law: Any, now: _State, into: Any) -> float:
     """Renew the waits behind heads and the chances of full buffers; return the largest change.
 
     Less than 0 where heads block an input for good.

@@ -232,18 +232,11 @@ def _channels(
     vcs = np.full(len(through), float(table.virtual_channels))
     np.divide(through.sum(axis=2) @ wide, every.sum(axis=1), out=vcs, where=every.sum(axis=1) > 0)
 
-    flits, per_flit = kinds.flits.astype(float), table.channel_cycles_per_flit.astype(float)
-    loop, waits = credit_loops(table, router), table.channel_kind != INJECTION
-    room = router.buffer_flits * per_flit
-    # A packet longer than a buffer waits for credits once per buffer even when it is alone.
-    slow = np.where(vcs < 1.5, np.maximum(loop - room, 0) * waits, 0)
-    busy = np.multiply.outer(per_flit, flits) + np.multiply.outer(
-        slow, (kinds.flits - 1) // router.buffer_flits
+    flits, busy = kinds.flits.astype(float), hold_times(table, router, vcs, kinds.flits)
+    loop, room = (
+        credit_loops(table, router),
+        router.buffer_flits * table.channel_cycles_per_flit.astype(float),
     )
-    # Even many packets can not keep a link busy whose credits come back too late.
-    starved = np.where(waits, loop / (vcs * router.buffer_flits), 0.0)
-    busy = np.maximum(busy, np.multiply.outer(starved, flits))
-
     packets = every * ~kinds.circuit
     carried, long = packets @ flits, packets @ flits**2
     channels = np.zeros((vcs.size, 10))
@@ -263,6 +256,21 @@ def _channels(
     channels[:, 9] = table.virtual_channels
     np.divide(of_vc.sum(axis=1) ** 2, (of_vc**2).sum(axis=1), out=channels[:, 9], where=channels[:, 0] > 0)
     return channels, busy
+
+
+def hold_times(table: FlowTable, router: Router, vcs: FloatArray, flits: Integers) -> FloatArray:
+    """Return the cycles for which packets keep channels busy, by channel and number of flits.
+
+    ``vcs``: virtual channels that a packet can choose from at each channel.
+    """
+    per_flit, loop = table.channel_cycles_per_flit.astype(float), credit_loops(table, router)
+    waits = table.channel_kind != INJECTION
+    # A packet longer than a buffer waits for credits once per buffer even when it is alone.
+    slow = np.where(vcs < 1.5, np.maximum(loop - router.buffer_flits * per_flit, 0) * waits, 0)
+    busy = np.multiply.outer(per_flit, flits) + np.multiply.outer(slow, (flits - 1) // router.buffer_flits)
+    # Even many packets can not keep a link busy whose credits come back too late.
+    starved = np.where(waits, loop / (vcs * router.buffer_flits), 0.0)
+    return np.asarray(np.maximum(busy, np.multiply.outer(starved, flits)))
 
 
 def _by_source(table: FlowTable, rate: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -46,6 +46,49 @@ def test_one_transaction_takes_what_its_parts_do(think, service, width, reads, t
     )
 
 
+@quick
+@given(
+    engines=st.integers(1, 12), outstanding=st.integers(1, 4), think=st.integers(0, 100),
+    buffer=st.integers(1, 12), credit=st.integers(4, 16), width=st.sampled_from([8, 32]),
+    service=st.integers(0, 20), law=st.sampled_from(["fixed", "exponential"]),
+)  # fmt: skip
+def test_nothing_is_busy_for_more_than_all_the_time(
+    engines, outstanding, think, buffer, credit, width, service, law
+):
+    noc = loop(
+        engines, range(12, 16), outstanding=outstanding, think_cycles=think, service_cycles=service,
+        service_law=law, think_law="exponential", link_width=width,
+    )  # fmt: skip
+    answer = closed_loop(replace(noc, router=Router(buffer_flits=buffer, credit_cycles=credit)))
+    assert max(answer.utilization.values()) == pytest.approx(answer.bottleneck_load)
+    assert answer.bottleneck_load <= 1 + 1e-9
+    assert answer["max_utilization"] <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("jobs", "think", "service", "payload", "router", "width", "rate", "near"),
+    [
+        (1, 70, 8, 64, (3, 9), 8, 0.1156, 0.04),
+        (3, 30, 4, 64, (9, 5), 8, 0.3808, 0.12),
+        (2, 70, 8, 16, (1, 8), 32, 0.2854, 0.04),
+    ],
+    ids=["late credits, long packets", "flits", "late credits, one flit"],
+)  # fmt: skip
+def test_links_limit_the_rate_as_simulated_with_80000_packets(
+    jobs, think, service, payload, router, width, rate, near
+):
+    traffic = transactions(
+        initiators=range(23), channels=range(23, 31), read_fraction=0.3, response_bytes=0,
+        latency_cycles=30, think_law="exponential", outstanding=jobs, think_cycles=think,
+        service_cycles=service, request_bytes=payload,
+    )  # fmt: skip
+    buffer, credit = router
+    routers = Router(buffer_flits=buffer, credit_cycles=credit)
+    answer = closed_loop(Noc(topology=spidergon(32), traffic=traffic, link_width=width, router=routers))
+    assert "->" in answer.bottleneck
+    assert answer.transaction_rate == pytest.approx(rate, rel=near)
+
+
 @pytest.mark.in_ci(3)
 @pytest.mark.parametrize(
     "noc",
