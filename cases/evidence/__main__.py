@@ -43,7 +43,7 @@ TESTED, OTHERS = PLACE / "tested.jsonl.xz", PLACE / "neighbours.jsonl.xz"
 MADE = {  # by command: file, specs, seed
     "freeze": (FROZEN, 5_000, 0),
     "draw": (DRAWN, 2_500, 1),
-    "test": (TESTED, 500, 7),
+    "test": (TESTED, 500, 13),
     "neighbours": (OTHERS, 12, 1),
 }
 COMMANDS = (*MADE, "check", "solve", "simulate", "report", "constants")

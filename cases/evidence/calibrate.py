@@ -48,6 +48,8 @@ RIDGE = 4.0
 FRESH = 30
 """Simulated systems of a kind, of another seed, on which its intervals are tested, not from half to half."""
 FOLDS = 5
+SEEDS = 10**6
+"""Numbers of draws with one seed are below it."""
 ROUNDED = 1e-9
 """By which values may lie outside those drawn."""
 SMALL = 0.003
@@ -68,7 +70,7 @@ class Residual:
     """Log ratio of simulation to model of one metric of a drawn system."""
 
     kind: str
-    number: int
+    number: int  # of the draw, plus `SEEDS` for each seed
     metric: str
     features: Features
     value: float
@@ -94,7 +96,7 @@ def residuals(records: Iterable[Record]) -> list[Residual]:
                 found.append(
                     Residual(
                         kind=record["kind"],
-                        number=record["number"],
+                        number=record["number"] + SEEDS * record.get("seed", 1),
                         metric=stem_of(name),
                         features=_features(record),
                         value=math.log((best + extra) / (value + extra)),

@@ -37,6 +37,11 @@ FEWEST_PAIRS = 5
 """Pairs that the simulation separates, for a metric to be told of along a decision."""
 
 
+def _draw(record: Record) -> tuple[str, int, int]:
+    """Return kind, seed and number of the draw of a record."""
+    return record["kind"], record.get("seed", 1), record["number"]
+
+
 def neighbours(records: Iterable[Record], count: int) -> Iterator[Record]:
     """Yield up to so many neighbours of each decision, without answers; of drawn systems that are stable."""
     left = Counter({(kind, path): count for kind, paths in DECISIONS.items() for path in paths})
@@ -53,7 +58,8 @@ def neighbours(records: Iterable[Record], count: int) -> Iterator[Record]:
         except (ValueError, TypeError, KeyError, AttributeError):
             continue
         left[record["kind"], path] -= 1
-        yield {"kind": record["kind"], "number": record["number"], "of": path, "toml": changed}
+        own = {name: record[name] for name in ("kind", "seed", "number") if name in record}
+        yield own | {"of": path, "toml": changed}
 
 
 def answered(record: Record) -> Record | None:
@@ -76,11 +82,11 @@ def directions(records: Iterable[Record], others: Iterable[Record]) -> dict[str,
     A simulation separates two whose intervals do not meet, and whose values differ by `NOTICED`. A choice to
     which the model is blind is not ordered alike.
     """
-    base = {(record["kind"], record["number"]): record for record in records}
+    base = {_draw(record): record for record in records}
     alike: Counter[tuple[str, str, str]] = Counter()
     separated: Counter[tuple[str, str, str]] = Counter()
     for other in others:
-        one = base.get((other["kind"], other["number"]))
+        one = base.get(_draw(other))
         if one is None or "metrics" not in one["model"] or "metrics" not in other["model"]:
             continue
         for name, (best, low, high) in other["simulation"]["metrics"].items():
