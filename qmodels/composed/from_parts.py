@@ -58,7 +58,7 @@ def flow_figures(state: State, flow: Flow, program: ProgramLatency, pools: Mappi
     wait = state.extra.get(flow.name, 0.0)
     if flow.loses and window_of(flow.name) in pools and program.span.finite:
         # What the window says, and not the stream that would stay nearly as long.
-        wait = pools[window_of(flow.name)].hold - program.span.mean
+        wait = pools[window_of(flow.name)].hold / state.room[flow.name] - program.span.mean
     if wait < 0:
         # Fewer meet at all parts than of the stream, but what is held takes its time.
         held = parts.get(DELAYED, 0.0)

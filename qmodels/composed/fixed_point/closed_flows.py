@@ -47,10 +47,10 @@ def closed_rate(state: State, flow: Flow) -> float:
         if {take.flow for take in state.takes(pool)} == {flow.name}
         and not any(pool in inner for inner in (*state.nested.values(), state.in_branches))
     ]
-    fixed = {pool: curve for pool, curve in state.curves.items() if pool not in own}
+    kept = pool_waits_at(state, state.rates, {p: curve for p, curve in state.curves.items() if p not in own})
 
     def times_of(answers: PartResponses) -> dict[str, float]:
-        taken, held = walk(state, flow, answers, pool_waits_at(state, state.rates, fixed))
+        taken, held = walk(state, flow, answers, kept)
         times = dict(taken.by_part)
         for pool in own:
             for part, time in held[pool].parts.items() if pool in held else ():

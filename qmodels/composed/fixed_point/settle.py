@@ -170,16 +170,23 @@ def _go_round(state: State, share: float = 1.0) -> None:
 
 
 def _fit(state: State) -> None:
-    """Let closed flows share what open ones leave of parts that they fill, each having been found alone."""
+    """Let closed and losing flows share what others leave of parts that they fill, each found alone."""
     loads = state.parts.evaluate(state.rates).intensity
-    opened = {flow.name: 0.0 if flow.closed else state.rates[flow.name] for flow in state.system.flows}
+    limited = {flow.name for flow in state.system.flows if flow.closed or flow.loses}
+    others = {name: 0.0 if name in limited else rate for name, rate in state.rates.items()}
     full = [site.part for site in state.form.sites if loads[site.part] > 1]
-    rest = state.parts.loads(opened, full) if full else {}
-    for flow in state.system.flows:
-        if flow.closed:
-            asked = {site.part for site in state.sites_of(flow.name) if rest.get(site.part, 1.0) < 1}
-            room = [(1 - rest[part]) / (loads[part] - rest[part]) for part in asked]
-            state.rates[flow.name] *= min([1.0, *room])
+    rest = state.parts.loads(others, full) if full else {}
+    for name in limited:
+        asked = {site.part for site in state.sites_of(name) if rest.get(site.part, 1.0) < 1}
+        state.room[name] = min([1.0, *((1 - rest[part]) / (loads[part] - rest[part]) for part in asked)])
+        if state.system.flow(name).closed:
+            state.rates[name] *= state.room[name]
+        elif state.room[name] < 1:
+            mine = {site.number for site in state.sites_of(name)}
+            parts, fewer = state.parts, state.room[name]
+            parts.coming = {n: share * fewer if n in mine else share for n, share in parts.coming.items()}
+            parts.entering = {**parts.entering, name: parts.entering.get(name, 1.0) * fewer}
+            state.ending[name] *= fewer
 
 
 def _steady(recent: list[list[float]]) -> bool:
@@ -200,12 +207,14 @@ def _numbers(state: State) -> list[float]:
     return [*state.rates.values(), *met, *(number for some in passed_on for number in some)]
 
 
-SHARES = (0.6, 0.95)
+SHARES = (0.6, 0.95, 0.95, 0.95)
 """Of what is known of the capacity, at which the system is looked at, one after the other."""
 SAME = 0.02
 """Relative change of the capacity that ends it."""
 ROUGH = 1e-3
 """Relative change of the numbers of a round at which it is settled."""
+SAME_DIGITS = 12
+"""Significant digits of the rates that it is looked for with."""
 NEAR = 1e-9
 
 
@@ -214,30 +223,32 @@ def saturation_factor(state: State) -> float:
 
     As closed flows do, those that lose jobs leave room for those that wait, if there are any. How long tokens
     are held, and how many blocks are tried, depends on how much there is to do: that is looked at where the
-    first resource is nearly full, whatever the rates are.
+    first resource is nearly full, from rates that are the same whatever multiple of them is asked about.
     """
     flows = [flow for flow in state.system.flows if not flow.closed]
-    opened = [flow for flow in flows if not flow.loses] or flows
-    rates = {flow.name: float(flow.mean_rate) for flow in opened}
-    if not rates:
+    opened = [flow.name for flow in flows if not flow.loses] or [flow.name for flow in flows]
+    if not opened:
         return INF
+    unit = max(float(flow.mean_rate) for flow in flows if flow.name in opened) / START
     system, form = state.system, state.form
+    all_rates = {flow.name: float(f"{flow.mean_rate / unit:.{SAME_DIGITS}g}") for flow in flows}
+    rates = {name: all_rates[name] for name in opened}
     varies = any(isinstance(part, FreeList) for part in system.parts.values())
     found = _limit(State(system, form, Decomposition(system, form, known=state.parts.known)), rates)
     if not varies and not any(take.flow in rates for take in form.takes):
-        return found
+        return found / unit
     for share in SHARES:
-        last = found if found < INF else START / max(rates.values())
+        last = found if found < INF else 1.0
         aside = State(system, form, Decomposition(system, form, known=state.parts.known))
         aside.parts.sources = {}  # Bursts do not change what is done in the long run.
         try:
-            settle(aside, {name: rate * last * share for name, rate in rates.items()}, ROUGH)
+            settle(aside, {name: rate * last * share for name, rate in all_rates.items()}, ROUGH)
         except RuntimeError:
-            return found
+            break
         found = min(_limit(aside, rates), *(_pool_limit(aside, pool, rates) for pool in aside.nested), INF)
         if abs(found / last - 1) < SAME:
-            return found
-    return found
+            break
+    return found / unit
 
 
 def _limit(state: State, rates: Mapping[str, float]) -> float:

@@ -54,6 +54,8 @@ class State:
     stays: dict[str, float] = field(default_factory=dict)
     # Share of the jobs of each flow that come to its end.
     ending: dict[str, float] = field(default_factory=dict)
+    # Share of its rate that others leave to a flow of a limited number of jobs.
+    room: dict[str, float] = field(default_factory=dict)
     subnetworks: dict[str, PoolSubnetwork] = field(default_factory=dict)  # the inside of each pool
     # What is met at each pool, by the rate at which its tokens are taken.
     curves: dict[str, Callable[[float], Pool]] = field(default_factory=dict)

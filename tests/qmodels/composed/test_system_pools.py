@@ -137,3 +137,23 @@ def test_erlang_arrivals_at_a_shared_server_are_solved():
     latency = float(solve_system(System(parts=parts, flows=flow)).latency)
     # Less than with Poisson arrivals, more than with the service alone.
     assert 2.0 < latency < 4.0
+
+
+def beside_losing(rate):
+    program = (Visit("a"), Visit("a"), Hold(Exponential(mean=5.0)))
+    losing = Flow(name="loses", arrivals=Poisson(), rate=rate, window=4, when_full="loss", program=program)
+    waiting = Flow(name="waits", arrivals=Poisson(), rate=rate, window=2, program=program[1:])
+    return solve_system(System(parts={"a": PARTS["a"]}, flows=(losing, waiting)))
+
+
+def test_jobs_that_wait_beside_some_that_are_lost_are_carried_alike_at_any_rate():
+    few, more = beside_losing(1e-6), beside_losing(0.06)
+    most = few.saturation_factor * 1e-6
+    assert_allclose(more.saturation_factor * 0.06, most, rtol=1e-9)
+    # Simulations (4 replications of 20,000 jobs) keep up at 0.092, barely at 0.103, and do not at 0.111.
+    assert_allclose(most, 0.104, rtol=0.12)
+
+
+def test_jobs_that_are_lost_leave_a_part_no_fuller_than_it_can_be():
+    answer = beside_losing(0.97 * beside_losing(1e-6).saturation_factor * 1e-6)
+    assert answer.stable and answer.traffic_intensity["a"] <= 1 + 1e-9
