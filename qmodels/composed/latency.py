@@ -410,7 +410,7 @@ class LatencyWalk:
             mean, variance = moments_of(positive_law(site.batch))
             apart = 2 * max(answer.last_mean - answer.mean, 0.0) / max(mean - variance / mean - 1, 1e-9)
             # Where they are served at once the last is later by chance, not by its place in a row.
-            apart = min(apart, answer.mean)
+            apart = min(apart, answer.mean, answer.last_mean / max(mean - 1, 1e-9))
             # What is shared is the time until the first of them has left.
             shared = Moments(max(first.mean - (mean - 1) * apart, 0.0), first.variance)
             asks = moments_of(site.batch)[0] / copies

@@ -18,7 +18,17 @@ from qmodels.composed.from_network import network_figures
 from qmodels.composed.from_parts import parts_figures
 from qmodels.composed.parts import lookup_shares_of
 from qmodels.systems.composed.lower import lower
-from qmodels.systems.composed.steps import Allocate, Fork, Free, all_steps, inner_steps, step_name
+from qmodels.systems.composed.parts import Tokens
+from qmodels.systems.composed.steps import (
+    Acquire,
+    Allocate,
+    Fork,
+    Free,
+    Release,
+    all_steps,
+    inner_steps,
+    step_name,
+)
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram import Dram
 from qmodels.systems.noc.topology import afford_routes
@@ -175,6 +185,11 @@ STEP_STEP = 3e-6
 """For each pair of steps of one program: forks of 1,600 branches, 3,200 visits in a row. [s]"""
 STEP_FLOW = 4e-5
 """For each step of all programs and each flow: 640 flows to a station, 80 to one and a memory. [s]"""
+POOL_FLOW, TAKER_TAKER = 0.03, 1.6e-3
+"""For each pool or window beside others and each flow: 20 flows with windows at a station; and for each pair
+of flows that take from a pool: 80 of them. [s]"""
+NESTED = 0.036
+"""Three times as much for each pool within another: five of them around a visit. [s]"""
 JOB_PART = 2e-4
 """For each job of a closed flow and each part: 20,000 jobs at a station and a memory. [s]"""
 NODE_BYTES = 400
@@ -186,10 +201,20 @@ PLACE_BYTES = 40
 def afford_answer(system: System) -> None:
     """Refuse a system whose answer would ask for more time or memory than is allowed, by its field."""
     steps = {flow.name: _asked(flow.program) for flow in system.flows}
-    afford("flows", len(steps), seconds=STEP_FLOW * sum(steps.values()) * len(steps))
+    takers = [
+        flow
+        for flow in system.flows
+        if flow.window or any(isinstance(step, Acquire) for step in all_steps(flow.program))
+    ]
+    pools = sum(isinstance(part, Tokens) for part in system.parts.values())
+    pools += sum(flow.window is not None for flow in takers)
+    seconds = STEP_FLOW * sum(steps.values()) * len(steps) + TAKER_TAKER * len(takers) ** 2
+    afford("flows", len(steps), seconds=seconds + POOL_FLOW * max(pools - 1, 0) * (len(steps) - 1))
     for flow in system.flows:
         program = steps[flow.name]
         afford(f"flows.{flow.name}.program", program, seconds=STEP_STEP * program**2)
+        depth = _held_at_once(flow.program) + (flow.window is not None)
+        afford(f"flows.{flow.name}.program", f"{depth} pools at once", seconds=NESTED * 3.0**depth)
         work = JOB_PART * flow.population * min(program, len(system.parts))
         afford(f"flows.{flow.name}.population", flow.population, seconds=work)
     if system.network is None:
@@ -200,6 +225,15 @@ def afford_answer(system: System) -> None:
     away = {node for at in system.place.values() for node in at}
     pairs = len({node for flow in system.flows for node in flow.at} | away) * len(away)
     afford_routes(field, topology, min(2 * pairs, topology.nodes**2))
+
+
+def _held_at_once(program: tuple[Any, ...], held: int = 0) -> int:
+    """Return of how many pools, and how often, a job of a program holds tokens at most."""
+    most = held
+    for step in program:
+        held += isinstance(step, Acquire) - isinstance(step, Release)
+        most = max([most, held, *(_held_at_once(inside, held) for inside in inner_steps(step))])
+    return most
 
 
 def _asked(program: tuple[Any, ...]) -> int:

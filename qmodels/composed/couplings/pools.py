@@ -71,6 +71,15 @@ class PoolSubnetwork:
         """Return the rates at which 1, 2, ... jobs inside a copy leave it, if tokens are taken at a rate."""
         return self._population(self.few or self.profile, rate, min(self.tokens, MANY))[1].rates
 
+    def speeds_of(self, rate: float, jobs: float) -> FloatArray:
+        """Return the same for all of so many jobs that have tokens: beyond `MANY` as fast for each."""
+        speeds, number = self.speeds(rate), np.arange(1, int(min(self.tokens, jobs)) + 1)
+        if number.size <= speeds.size:
+            return speeds
+        full = max(self.profile.limit / self.copies, float(speeds[-1]))
+        more = np.minimum(speeds[-1] * number[speeds.size :] / speeds.size, full)
+        return np.concatenate([speeds, more])
+
     def leaving_scv(self, rate: float) -> float:
         """Return the variability of what leaves a copy in the long run where all its tokens are held."""
         profile, table = self._population(self.few or self.profile, rate, min(self.tokens, MANY))
@@ -235,7 +244,8 @@ class ClosedPool:
         speeds = self.inside.speeds(rate)
         if id(speeds) not in self._known:
             number, tokens = np.arange(self.jobs + 1), self.inside.tokens
-            down = speeds[np.minimum(number[1:], tokens) - 1]
+            known = self.inside.speeds_of(rate, self.jobs)
+            down = known[np.minimum(number[1:], known.size) - 1]
             alone = np.append(0.0, np.cumsum(np.log((self.jobs - number[:-1]) / down)))
             weight = alone - number * np.log(_OUTSIDE / float(speeds[0]))[:, None]
             law = np.exp(weight - weight.max(axis=1, keepdims=True))

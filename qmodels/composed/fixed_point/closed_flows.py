@@ -68,9 +68,9 @@ def closed_rate(state: State, flow: Flow) -> float:
     most = state.parts.limit({**state.rates, flow.name: 1.0}, [flow.name], met=others)
     regions = []
     for pool in own:
-        each = state.taken(pool, {**state.rates, flow.name: 1.0})
+        each, taken = state.taken(pool, {**state.rates, flow.name: 1.0}), state.taken(pool, state.rates)
         inside = state.subnetworks[pool]
-        speeds = spread(inside.speeds(state.taken(pool, state.rates)), inside.copies) / each
+        speeds = spread(inside.speeds_of(taken, state.visitors(pool)), inside.copies) / each
         if speeds[0] <= 0:  # the others fill a part inside
             state.stays[pool], state.numbers[flow.name] = np.inf, {}
             return 0.0

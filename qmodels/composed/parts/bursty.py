@@ -22,6 +22,7 @@ LEAST_SHARE = 1e-9
 """Share of the jobs that come in bursts below which there are none."""
 FULL = 1 - 1e-12
 """Load from which on a queue has no end."""
+_HUGE = 1e200
 _MANY = 4000
 """Jobs at servers at most that are followed one by one."""
 
@@ -171,6 +172,9 @@ def _wait_of_batches(offered: float, servers: int, batch: tuple[float, ...]) -> 
         total += level
         waiting = max(n + 1 - servers, 0) * level
         queue += waiting
+        if level > _HUGE:  # only shares of the total matter
+            levels = [each / level for each in levels[-width:]]
+            total, queue, waiting = total / level, queue / level, waiting / level
         if n > servers + width and waiting < 1e-13 * queue:
             break
     return queue / total / offered

@@ -10,10 +10,12 @@ from scipy.stats import binom
 from qmodels import solve
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.lower import Here
-from qmodels.systems.composed.parts import ONE, compound
-from qmodels.systems.composed.steps import Each, Fork, Read
+from qmodels.systems.composed.parts import ONE, Tokens, compound
+from qmodels.systems.composed.steps import Acquire, Each, Fork, Read, Release, Repeat, Visit
 from qmodels.systems.composed.system import System
+from qmodels.systems.laws.times import Exponential
 from qmodels.systems.memory.dram_system import dram
+from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import Poisson
 
 
@@ -64,3 +66,35 @@ def test_laws_are_compounded_by_transforms_as_by_sums(monkeypatch):
     monkeypatch.setattr("qmodels.systems.composed.parts.MOST_CONVOLVED", 0)
     assert_allclose(compound(outer, inner), plain, atol=1e-14)
     assert_allclose(compound(outer, np.eye(4)[3])[::3], outer)
+
+
+def nested(depth):
+    names = [f"p{k}" for k in range(depth)]
+    inside = (*map(Acquire, names[1:]), Visit("s"), *map(Release, names[1:]))
+    flow = Flow(arrivals=Poisson(), rate=0.1, program=(Acquire("p0"), Repeat(inside, 2), Release("p0")))
+    return System(parts={"s": STATION} | {name: Tokens(count=4) for name in names}, flows=flow)
+
+
+def several(count, program, window=None, **pools):
+    shared = {"arrivals": Poisson(), "rate": 1e-6, "program": program, "window": window}
+    return System(parts={"s": STATION} | pools, flows=[Flow(name=f"f{k}", **shared) for k in range(count)])
+
+
+STATION = Station(service=Exponential(mean=2.0))
+HELD = (Acquire("p"), Visit("s"), Release("p"))
+
+
+@pytest.mark.parametrize(
+    ("large", "field"),
+    [
+        (nested(7), "flows.jobs.program"),
+        (several(60, HELD[1:2], window=4), "flows"),
+        (several(300, HELD, p=Tokens(count=4)), "flows"),
+    ],
+)
+def test_pools_that_would_take_minutes_are_refused_at_once(large, field):
+    # They took 79, 100 and 150 s.
+    begin = process_time()
+    with pytest.raises(ValueError, match=rf"^{field} must ask for at most 30 seconds"):
+        solve(large)
+    assert process_time() - begin < 2

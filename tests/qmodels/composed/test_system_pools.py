@@ -157,3 +157,19 @@ def test_jobs_that_wait_beside_some_that_are_lost_are_carried_alike_at_any_rate(
 def test_jobs_that_are_lost_leave_a_part_no_fuller_than_it_can_be():
     answer = beside_losing(0.97 * beside_losing(1e-6).saturation_factor * 1e-6)
     assert answer.stable and answer.traffic_intensity["a"] <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("population", [900, 20_000])
+def test_many_tokens_of_jobs_that_go_round_are_all_held(population):
+    program = (Visit("a"), Acquire("p"), Hold(Exponential(mean=1e6)), Release("p"))
+    parts = {"a": PARTS["a"], "p": Tokens(count=1000)}
+    answer = solve_system(System(parts=parts, flows=Flow(population=population, program=program)))
+    assert_allclose(answer.flow_throughput, min(population, 1000) / 1e6, rtol=1e-3)
+
+
+@pytest.mark.parametrize(("servers", "rate"), [(10, 1e-3), (2000, 60.0)])
+def test_copies_that_find_a_server_each_take_as_long_as_the_longest(servers, rate):
+    part = Station(service=Exponential(mean=2.0), servers=servers)
+    flow = Flow(arrivals=Poisson(), rate=rate, program=(Each((Visit("a"),), 8),))
+    answer = solve_system(System(parts={"a": part}, flows=flow))
+    assert_allclose(answer.latency, 2.0 * np.sum(1 / np.arange(1, 9)), rtol=0.01)
