@@ -136,6 +136,12 @@ class Columns:
         )
 
     @cached_property
+    def late_credits(self) -> bool:
+        """Whether credits come back later than a buffer of the network is empty."""
+        router, delays = self.spec.noc.router, self.spec.noc.topology.link_delays
+        return bool(router.credit_cycles + 2 * max(delays, default=0) > router.buffer_flits)
+
+    @cached_property
     def miss_rate(self) -> FloatArray:
         """Lookups of a packet that go to DRAM."""
         return self.lookups * (1.0 - self.hit_ratio)

@@ -22,7 +22,6 @@ def doubts(c: Columns, point: Balance) -> dict[str, npt.NDArray[np.bool_]]:
     load = point.load
     router = c.spec.noc.router
     few = router.virtual_channels < 2 or router.buffer_flits < 8
-    credits = router.credit_cycles + 2 * max(c.spec.noc.topology.link_delays, default=0)
     memory = _of_banks(c, point) if c.memory is None else behind_controllers(c, load)
     memory = memory | _overloaded(c, point)
     found = memory | {
@@ -37,7 +36,7 @@ def doubts(c: Columns, point: Balance) -> dict[str, npt.NDArray[np.bool_]]:
             np.full(load.shape, not router.hold_switch_for_packet)
         ),
         "credits that come back later than a buffer is empty, for which the model does not stop": (
-            np.full(load.shape, credits > router.buffer_flits)
+            np.full(load.shape, c.late_credits)
         ),
     }
     return {words: mask for words, mask in found.items() if words and mask.any()}

@@ -48,18 +48,23 @@ def pop(times: Any, items: Any, size: Any) -> Any:
 
 (
     CHANNELS, ENGINES, STEP, BANKS, BANK_STEP, ROW_BLOCKS, BURST, SEGMENT, REQUEST, ENQUEUE, ALLOCATION,
-    DEQUEUE, NEXT, RETURN, SMALL, READ_SHARE, PIECE, BUFFER, OPENING, LOOKUP, TRIALS, LATE, RUN, INNER,
-) = range(24)  # fmt: skip
+    DEQUEUE, NEXT, RETURN, SMALL, READ_SHARE, PIECE, BUFFER, OPENING, LOOKUP, TABLE, TRIALS, LATE, RUN, INNER,
+) = range(25)  # fmt: skip
 """Numbers of a design: times in ns; the bus time of reads, of a piece of a packet in the way of others; the
-time of the flits buffered on a path; what an access that opens its row adds; a lookup's least time;
-for how long an access is unfinished beside its time on the bus; blocks of a run, 0 if it never ends;
-how many times longer the links in between are taken than by the flits alone."""
+time of the flits buffered on a path; what an access that opens its row adds; a lookup's least time, and what
+it takes longer in DRAM; for how long an access is unfinished beside its time on the bus; blocks of a run, 0
+if it never ends; how many times longer than by the flits alone the links in between are taken, where credits
+come late."""
 INJECT, EJECT = range(2)
 TO_CHANNEL, FROM_CHANNEL, ALL, READS = range(4)
 WRITE, READ, LOOK, STORE, DRAIN, ALONE, BEYOND = range(7)
 COUNT, FIRST, LAST = range(3)
 LINE, WORK = range(2)
 """Times of the links in between, and the work that a packet brings to each."""
+STRETCH, STRETCH_LEAST = 8, 64
+"""Runs of the free list, and their blocks at least, after which it goes on elsewhere."""
+JUMP, JUMP_RUNS = 2**32, 2**10
+"""Blocks, and runs, in which such stretches of the list are numbered."""
 SOON = 5000
 """Packets up to which plain Python is quick enough to be used instead of compiling."""
 
@@ -92,16 +97,20 @@ def follow(z: Any, arrive: Any, sizes: Any, hold: Any, places: Any, inner: Any, 
     piece = np.zeros((3, int(z[CHANNELS])), dtype=np.int64)
     line = np.zeros((2, inner.max() + 2))
     times, items = np.empty(2 * count + 2), np.empty(2 * count + 2, dtype=np.int64)
-    size, following, block = 0, 0, 0
+    size, following, stretch, passed, taken = 0, 0, 0, 0, 0
+    far = STRETCH * max(int(z[RUN]), STRETCH_LEAST)
     first = np.zeros(count, dtype=np.int64)
     while following < count or size > 0:
         # Lookups pass the pointer memory by: they meet the memory as it is when they come.
         if following < count and (size == 0 or arrive[following] <= max(pointer, times[0])):
             p, following = following, following + 1
+            first[p], taken = taken // far * JUMP + taken % far, taken + sizes[p]
+            asked = arrive[p] + z[LOOKUP]
             if places[2, p] >= 0:
                 begin = arrive[p] + z[ENQUEUE] + z[ALLOCATION]
                 out[LOOK, p] = look_up(z, begin, places[:, p], inner, engine, channel, bank, line)
-            size = push(times, items, size, arrive[p] + z[LOOKUP] + out[LOOK, p], 2 * p)
+                asked += z[TABLE] + out[LOOK, p]
+            size = push(times, items, size, asked, 2 * p)
             continue
         now, item = times[0], items[0]
         size = pop(times, items, size)
@@ -117,7 +126,11 @@ def follow(z: Any, arrive: Any, sizes: Any, hold: Any, places: Any, inner: Any, 
             )
             out[READ, p] = wait
         else:
-            first[p], block, out[BEYOND, p] = allocate(z, begin, block, sizes[p], bank)
+            if first[p] // JUMP != stretch:
+                stretch, passed = first[p] // JUMP, 0
+            block = first[p] + passed
+            first[p], after, out[BEYOND, p] = allocate(z, begin, block, sizes[p], bank)
+            passed += after - block - sizes[p]
             spread(z, first[p], sizes[p], piece)
             each = z[ALLOCATION] + out[BEYOND, p] / sizes[p] * z[RETURN]
             pointer = begin + z[ENQUEUE] + sizes[p] * each
@@ -134,22 +147,28 @@ def follow(z: Any, arrive: Any, sizes: Any, hold: Any, places: Any, inner: Any, 
 def allocate(z: Any, begin: Any, block: Any, count: Any, bank: Any) -> Any:
     """Return the first block of a packet, the next free one, and the accesses of its trials beyond one each.
 
-    Blocks at banks that are busy with another row go to the tail of the list, which takes an access more.
+    Blocks at banks that are busy with another row than that of the last access issued to them go to the tail
+    of the list, which takes an access more.
     """
+    if count <= z[SMALL] or z[TRIALS] < 2.0:
+        return address(z, block), block + count, 0.0
     now, first, start, beyond = begin + z[ENQUEUE], -1, block, 0.0
-    around, closed = int(z[STEP]) * int(z[CHANNELS]), z[ROW_BLOCKS] == 1.0
+    step, channels, closed = int(z[STEP]), int(z[CHANNELS]), z[ROW_BLOCKS] == 1.0
     for _ in range(count):
         tried = 0.0
-        while count > z[SMALL] and tried + 1.0 < z[TRIALS]:
+        while True:
             at = address(z, block)
             b, row = place(z, at)
-            c = at // int(z[STEP]) % int(z[CHANNELS])
-            own = block > start and (at % int(z[STEP]) > 0 or block - start >= around)
-            if not (own and closed) and bank[2 if bank[1, c, b] == row else 0, c, b] + z[LATE] <= now:
+            c = at // step % channels
+            if tried + 1.0 >= z[TRIALS]:
+                break
+            own = closed and block > start and (at % step > 0 or block - start >= step * channels)
+            if not own and (bank[2, c, b] == row or bank[0, c, b] + z[LATE] <= now):
                 break
             tried, block = tried + 1.0, block + 1
+        bank[2, c, b] = row
         if first < 0:
-            first = address(z, block)
+            first = at
         block += 1
         if tried > 0.0:
             tried += 1.0
@@ -162,10 +181,12 @@ def allocate(z: Any, begin: Any, block: Any, count: Any, bank: Any) -> Any:
 def address(z: Any, block: Any) -> Any:
     """Return the address of a block of the list: runs begin anywhere, by multiplicative hashing."""
     length = int(z[RUN])
-    if length == 0:
-        return block
-    mixed = block // length * 1640531527 % 2**31
-    return (mixed ^ (mixed >> 15)) * 1812433253 % 2**31 + block % length
+    run, within = block // JUMP, block % JUMP
+    if length > 0:
+        further = within // length
+        run, within = run * JUMP_RUNS + further, within - further * length
+    mixed = run * 1640531527 % 2**31
+    return (mixed ^ (mixed >> 15)) * 1812433253 % 2**31 + within
 
 
 @part
@@ -190,15 +211,15 @@ def spread(z: Any, block: Any, count: Any, piece: Any) -> None:
 def place(z: Any, block: Any) -> Any:
     """Return bank and row of a block; the pieces of a packet on other channels are taken to have the same."""
     channels, step = int(z[CHANNELS]), int(z[STEP])
-    index = block // (step * channels) * step + block % step
+    chunk = block // step
+    index = chunk // channels * step + block - chunk * step
     return index // int(z[BANK_STEP]) % int(z[BANKS]), index // int(z[ROW_BLOCKS])
 
 
 @part
 def occupy(z: Any, c: Any, b: Any, row: Any, end: Any, bank: Any) -> None:
-    """Keep a bank: when it has done what came to it, which row that was, and when it has done other rows."""
+    """Keep a bank: when it has done what came to it, and which row that was."""
     if bank[1, c, b] != row:
-        bank[2, c, b] = bank[0, c, b]
         end += z[OPENING]
     bank[0, c, b] = end
     bank[1, c, b] = row
@@ -223,6 +244,7 @@ def read_at(z: Any, c: Any, b: Any, row: Any, begin: Any, count: Any, channel: A
     one = begin + s + max(min(ahead, ahead / z[PIECE] * s) + min(s * standing, writes), held)
     end = begin + own + max(min(ahead, ahead / z[PIECE] * own) + min(own * standing, writes), held)
     occupy(z, c, b, row, end, bank)
+    bank[2, c, b] = row
     return one, end, min(s, ahead + writes)
 
 

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from qmodels.checks import FloatArray, IntArray
 from qmodels.numerics.remember import remembered
@@ -18,8 +19,6 @@ from qmodels.packet_processor.networks.link_shares import Paths, inner_links, pa
 
 KINDS = 5
 """Waits of write, read, lookup, and for the pointer memory to store and to drain."""
-MISSES = np.array([0.0, 1.0])
-"""Lookups of a packet that go to DRAM between which is interpolated."""
 TOP, LEVEL = 0.15, 0.99
 """Part of the packets, the slowest, among which the 99th percentile is looked for."""
 MEMORY = 100_000_000
@@ -38,8 +37,7 @@ class Run:
     rank: int  # packets above the 99th percentile
     top: FloatArray  # waits of the slowest packets
     sizes: IntArray  # their segments
-    # Uniform numbers, ascending: lookups go to DRAM where the number is below the part of those that do.
-    drawn: FloatArray
+    asks: npt.NDArray[np.bool_]  # whether their lookup goes to DRAM
     place: FloatArray  # where its blocks are, as values of a standard normal law, evenly spread
     weight: FloatArray | None  # packets that each of them stands for; None if each is itself
 
@@ -78,7 +76,7 @@ def run(
     for k in (r.WRITE, r.READ):
         apart = np.sqrt(np.maximum(out[k], 0.0) * mean[k])
         out[k] = np.maximum(out[k] + apart * (stream.spread[k] - 1.0), 0.0)
-    latency = out[: r.BEYOND].sum(axis=0) + asks * z[r.LOOKUP]
+    latency = out[: r.BEYOND].sum(axis=0) + asks * z[r.TABLE]
     slow = max(int(TOP * inside.size), min(inside.size, 200))
     total = float(inside.size if weight is None else weight.sum())
     if weight is None:
@@ -86,7 +84,6 @@ def run(
     else:
         at = np.argsort(latency[inside])[::-1]
         at = at[: max(int(np.searchsorted(np.cumsum(weight[at]), TOP * total)), slow)]
-    at = at[np.argsort(missed[inside[at]], kind="stable")]
     weight, at = None if weight is None else weight[at], inside[at]
     return Run(
         mean=mean,
@@ -95,7 +92,7 @@ def run(
         rank=int((1.0 - LEVEL) * total),
         top=out[: r.ALONE, at],
         sizes=stream.segments[at],
-        drawn=missed[at],
+        asks=asks[at],
         place=_normal(at),
         weight=weight,
     )
@@ -119,9 +116,7 @@ class Followed:
     mean: FloatArray  # mean waits, see `Run`
     beyond: FloatArray  # see `Run`
     growth: FloatArray  # see `Run`
-    # Runs, the designs each belongs to, and whether lookups went to DRAM.
-    shares: list[tuple[Run, IntArray, bool]]
-    misses: FloatArray  # part of the packets whose lookup does
+    runs: list[tuple[Run, IntArray]]  # and the designs each belongs to
 
     def quantile(
         self,
@@ -145,30 +140,23 @@ class Followed:
         factor : ndarray, (5, designs)
             Of each wait.
         """
-        rank = max((one.rank for one, _, _ in self.shares), default=0)
-        slowest = np.full((2, len(missed), rank + 1), -np.inf)
-        counted = np.ones(slowest.shape)
-        of_sizes = np.concatenate([factor.T, fixed, varies], axis=1)
-        for one, designs, asks in self.shares:
+        found, of_sizes = np.full(missed.size, -np.inf), np.concatenate([factor.T, fixed, varies], axis=1)
+        for one, designs in self.runs:
             size = (segments[:, None] == one.sizes).astype(float)
             parts = np.concatenate([one.top, size, size * one.place])
-            below = np.searchsorted(one.drawn, self.misses[designs])
-            for ask in np.unique(below):
-                mine, some = designs[below == ask], slice(ask) if asks else slice(ask, None)
-                latency = of_sizes[mine] @ parts[:, some]
-                few = min(rank + 1, latency.shape[1])
-                if few == 0:
-                    continue
-                at = np.argpartition(latency, latency.shape[1] - few, axis=1)[:, -few:]
-                slowest[int(asks), mine, :few] = (
-                    np.take_along_axis(latency, at, 1) + asks * missed[mine][:, None]
-                )
-                if one.weight is not None:
-                    counted[int(asks), mine, :few] = one.weight[some][at]
-        both, weight = np.concatenate([*slowest], axis=1), np.concatenate([*counted], axis=1)
-        order = np.argsort(-both, axis=1)
-        place = (np.cumsum(np.take_along_axis(weight, order, 1), axis=1) <= rank).sum(axis=1)
-        return np.asarray(np.take_along_axis(both, np.take_along_axis(order, place[:, None], 1), 1)[:, 0])
+            latency = of_sizes[designs] @ parts + one.asks * missed[designs][:, None]
+            few = min(one.rank + 1, one.sizes.size)
+            at = np.argpartition(latency, latency.shape[1] - few, axis=1)[:, -few:]
+            slowest = np.take_along_axis(latency, at, 1)
+            if one.weight is None:
+                found[designs] = slowest.min(axis=1)
+                continue
+            order = np.argsort(-slowest, axis=1)
+            weight = np.take_along_axis(one.weight[at], order, 1)
+            place = np.minimum((np.cumsum(weight, axis=1) <= one.rank).sum(axis=1), few - 1)
+            slowest = np.take_along_axis(slowest, order, 1)
+            found[designs] = np.take_along_axis(slowest, place[:, None], 1)[:, 0]
+        return found
 
 
 def _normal(number: IntArray) -> FloatArray:
@@ -182,12 +170,12 @@ def _normal(number: IntArray) -> FloatArray:
     return np.asarray(ndtri(np.maximum(level, digit)))
 
 
-def _runs(rotation: Rotation, paths: Paths, miss: float, designs: list[list[float]]) -> list[Run]:
+def _runs(rotation: Rotation, paths: Paths, designs: list[list[float]]) -> list[Run]:
     """Return a run of each of some designs, of which every core follows its own."""
 
     @np.errstate(divide="ignore", invalid="ignore", over="ignore")  # which is another one in each thread
     def follow(design: list[float]) -> Run:
-        *numbers, rate, hold = design
+        *numbers, rate, hold, miss = design
         return run(rotation, paths, rate, hold, miss, tuple(numbers))
 
     # The first one sees to it that the kernel is there.
@@ -210,37 +198,32 @@ def followed(c: Columns, point: Balance) -> Followed:
     small = np.append(0.0, c.segments)[np.searchsorted(c.segments, c.small, side="right")]
     run_length = np.where(np.isfinite(c.run_length), np.maximum(np.round(c.run_length), 1.0), 0.0)
     opening, ones = c.precharge + c.recovery, np.ones_like(rate)
+    share = np.minimum(c.miss_rate, 1.0)
+    reads = rate * c.burst * (c.mean_segments + share) / c.channels
     idle = c.lookups * np.where(c.slices > 0, 2 * c.bus_time + c.slice_time, 0.0)
+    table = c.access + c.burst + 2 * (c.segment_time + c.request_time)
     columns = np.stack(
         [
             c.channels, ones * float(c.spec.noc.initiators), c.step, c.banks, c.bank_step,
             ones if c.closed_pages else c.row_blocks, c.burst, c.segment_time, c.request_time,
             c.enqueue_packet_accesses * c.pointer_time, allocation,
             c.dequeue_packet_accesses * c.pointer_time, c.dequeue_accesses * c.pointer_time,
-            c.pointer_time, small, ones, piece,
+            c.pointer_time, small, np.minimum(reads, 0.95), piece,
             router.buffer_flits * (point.response.links - 1.0) * c.cycle_time, opening,
-            ones, c.trials, point.request.pipeline + c.access, run_length,
-            point.request.used / point.request.peak, rate, c.hold,
+            idle, table, c.trials, point.request.pipeline + c.access, run_length,
+            # Blocked heads are followed, late credits are not.
+            point.request.used / point.request.peak if c.late_credits else ones,
+            rate, c.hold, share,
         ]
     )  # fmt: skip
-    share = np.minimum(c.miss_rate, 1.0)
     mean, growth, beyond = np.zeros((KINDS, rate.size)), np.zeros_like(rate), np.zeros_like(rate)
-    shares: list[tuple[Run, IntArray, bool]] = []
-    for node in MISSES:
-        weight = np.maximum(1.0 - np.abs(share - node) / MISSES[1], 0.0)
-        mine = np.flatnonzero((weight > 0) & (point.load < 1.0))
-        if mine.size == 0:
-            continue
-        here = columns[:, mine]
-        reads = rate[mine] * c.burst[mine] * (c.mean_segments + node) / c.channels[mine]
-        here[15] = np.minimum(reads, 0.95)
-        here[19] = idle[mine] + node * (c.access + c.burst + 2 * (c.segment_time + c.request_time))[mine]
-        keys, at = distinct(here)
-        runs = _runs(stream, paths, float(node), keys.T.tolist())
-        mean[:, mine] += weight[mine] * np.array([one.mean for one in runs]).T[:, at]
-        growth[mine] += weight[mine] * np.array([one.growth for one in runs])[at]
-        beyond[mine] += weight[mine] * np.array([one.beyond for one in runs])[at]
+    mine, found = np.flatnonzero(point.load < 1.0), []
+    if mine.size:
+        keys, at = distinct(columns[:, mine])
+        runs = _runs(stream, paths, keys.T.tolist())
+        mean[:, mine] = np.array([one.mean for one in runs]).T[:, at]
+        growth[mine] = np.array([one.growth for one in runs])[at]
+        beyond[mine] = np.array([one.beyond for one in runs])[at]
         order, ends = np.argsort(at, kind="stable"), np.cumsum(np.bincount(at))
-        for one, group in zip(runs, np.split(mine[order], ends[:-1]), strict=True):
-            shares.append((one, group, node > 0))
-    return Followed(mean=mean, beyond=beyond, growth=growth, shares=shares, misses=share)
+        found = list(zip(runs, np.split(mine[order], ends[:-1]), strict=True))
+    return Followed(mean=mean, beyond=beyond, growth=growth, runs=found)

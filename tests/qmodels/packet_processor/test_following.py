@@ -20,7 +20,7 @@ FAST = {
     r.CHANNELS: 1, r.ENGINES: 1, r.STEP: 1, r.BANKS: 1, r.BANK_STEP: 1 << 20, r.ROW_BLOCKS: 1 << 30,
     r.BURST: 1e-6, r.SEGMENT: 1e-6, r.REQUEST: 1e-6, r.ENQUEUE: 1e-6, r.ALLOCATION: 1e-6, r.DEQUEUE: 1e-6,
     r.NEXT: 1e-6, r.RETURN: 0.0, r.SMALL: 0, r.READ_SHARE: 0.0, r.PIECE: 1.0, r.BUFFER: 1e9, r.OPENING: 0.0,
-    r.LOOKUP: 0.0, r.TRIALS: 1, r.LATE: 0.0, r.RUN: 0, r.INNER: 1.0,
+    r.LOOKUP: 0.0, r.TABLE: 0.0, r.TRIALS: 1, r.LATE: 0.0, r.RUN: 0, r.INNER: 1.0,
 }  # fmt: skip
 """A processor in which nothing takes time; buffers hold whatever comes."""
 
@@ -86,7 +86,7 @@ def test_blocks_that_are_returned_one_by_one_hold_up_packets_being_drained() -> 
 
 
 def test_lookups_wait_for_lookups_on_their_bus() -> None:
-    found, (arrive, _) = follow({r.BURST: 0.6, r.LOOKUP: 1e6}, lookups=True), stream()
+    found, (arrive, _) = follow({r.BURST: 0.6, r.TABLE: 1e6}, lookups=True), stream()
     waits = lindley(arrive, np.full(COUNT, 0.6))
     assert waits.mean() > 0.3
     assert_allclose(found[r.LOOK], waits, atol=3e-3)
@@ -195,7 +195,7 @@ def test_reads_of_other_banks_take_turns_and_those_of_the_own_one_come_first(cou
         assert turn == 0.1
         # The bus has more to do, the bank is free once the row has been opened as well, and holds that row.
         assert_allclose([channel[r.READS, 0], channel[r.ALL, 0]], 5.0 + work + 0.1 * count)
-        assert_allclose(bank[:, 0, 0], [end + 0.5, 7.0, 5.0 + held])
+        assert_allclose(bank[:, 0, 0], [end + 0.5, 7.0, 7.0])
         _, again, _ = r.read_at(z, 0, 0, 7.0, 100.0, count, channel, bank)
         assert_allclose(bank[0, 0, 0], again)  # a hit
 
@@ -222,9 +222,68 @@ def test_trials_pass_over_blocks_at_busy_banks_but_for_their_own_row(trials: int
     beyond = trials - 1 + (trials > 1)
     for row, until, rejected in ((7.0, 10.0, beyond), (0.0, 10.0, 0), (7.0, 3.0, 0), (7.0, 4.5, beyond)):
         bank = np.zeros((3, 4, 2))
-        bank[0], bank[1] = until, row
+        bank[0], bank[2] = until, row
         first, then, accesses = r.allocate(z, 5.0, 0, 3, bank)
         assert accesses == 3 * rejected
         assert (first, then) == ((trials - 1, 3 * trials) if rejected else (0, 3))
+        # What was taken is the last that was issued there: the bank is not busy with another row any more.
+        assert r.allocate(z, 5.0, trials - 1 + 4, 1, bank)[2] == 0.0 or not rejected
     z[r.SMALL] = 3.0  # of small packets the first block is taken
     assert r.allocate(z, 5.0, 0, 3, bank) == (0, 3, 0.0)
+
+
+@pytest.mark.parametrize("run", [0, 16])
+def test_what_trials_passed_over_is_forgotten(run: int) -> None:
+    """A packet that is read at another time meets others, but does not move the blocks of all that follow."""
+    changes = FAST | BUSY | {r.CHANNELS: 4, r.BANKS: 2, r.BANK_STEP: 8, r.ROW_BLOCKS: 8, r.TRIALS: 3}
+    changes |= {r.RETURN: 0.01, r.LATE: 0.3, r.RUN: run}
+    z = np.array([changes[k] for k in range(len(FAST))])
+    count = 4000
+    arrive, sizes = stream(count)
+    places = np.zeros((4, count), dtype=np.int64)
+    places[2] = -1
+    found = []
+    for first in (1.0, 3.0):
+        hold, out = np.full(count, 10.0), np.zeros((r.BEYOND + 1, count))
+        hold[:20] = first
+        r.follow(z, 2.0 * arrive, sizes, hold, places, np.full((1, 4), -1), out)
+        found.append(out)
+    assert (found[0] != found[1])[:, :300].any() and found[0][r.BEYOND].mean() > 0.02
+    assert_allclose(found[0][:, 3000:], found[1][:, 3000:], atol=1e-6)
+
+
+def bursts(size: int) -> traffic.Trace:
+    """Return recorded bursts of 40 packets at five times their rate, IMIX sizes or one size [bytes]."""
+    rng = np.random.default_rng(3)
+    gaps = traffic.OnOff(on_packets=40, peak_to_mean=5.0).gaps(rng, 8000)
+    sizes = (
+        rng.choice([64, 594, 1518], p=[7 / 12, 4 / 12, 1 / 12], size=8000)
+        if size == 0
+        else np.full(8000, size)
+    )
+    return traffic.Trace(times_ns=np.cumsum(gaps) * 100.0, bytes=sizes, source="test")
+
+
+@pytest.mark.in_ci(2)
+@pytest.mark.parametrize(
+    ("size", "gbps", "changes", "mean", "tail"),
+    [
+        # Heads that are blocked are followed: links need no other time for them.
+        (0, 40.0, {"link_width": 8}, 2691, 10624),
+        (0, 60.0, {"link_width": 8, "alloc_trial_count": 1}, 6464, 23280),
+        # Where every packet asked the memory these would be overloaded: lookups are followed as they are.
+        (53, 25.0, {"channels": 2, "alloc_trial_count": 1}, 649, 2036),
+        # Trials would take 1.55 accesses if the row issued last were taken to be busy; 1.24 simulated.
+        (53, 25.0, {"channels": 3, "alloc_trial_count": 4, "interleaving_step": 8}, 385, 863),
+    ],
+)
+def test_recorded_bursts_take_the_simulated_time(
+    size: int, gbps: float, changes: dict[str, Any], mean: float, tail: float
+) -> None:
+    """Kept: `validate.simulate(spec, packets=8000, replications=4, seed=7)`, within 3 to 9 %.
+
+    Means were 26, 47, 55 and 18 % too high, percentiles 24, 51, 217 and 98 %.
+    """
+    base = qm.PacketProcessor(workload=Workload.from_trace(bursts(size), offered_gbps=gbps))
+    found = qm.solve(replace_fields(base, changes))
+    assert_allclose([found.packet_latency, found.packet_latency_p99], [mean, tail], rtol=0.15)
