@@ -17,6 +17,8 @@ from qmodels.systems.traffic.workload import Workload
 
 ACCESSES, FEWEST = 40_000, 3_000
 """Accesses of a sample, about, and its fewest packets."""
+SEED = 1
+"""Of all that is drawn for a sample."""
 WARM_UP = 0.2
 """Part of the time of a sample that is not measured."""
 TABLE_ROWS = 1 << 40
@@ -70,7 +72,7 @@ class Sample:
     @cached_property
     def packets(self) -> Any:
         """The realised packets, at one packet a ns."""
-        rng = np.random.default_rng([1, 0])
+        rng = np.random.default_rng([SEED, 0])
         mean = float(np.dot(*self.workload.segment_law))
         count = self.times * max(FEWEST, int(ACCESSES / (2 * mean + self.pace.misses)))
         if isinstance(self.workload.arrivals, Recorded):
@@ -81,7 +83,7 @@ class Sample:
     @cached_property
     def _drawn(self) -> dict[str, Any]:
         """Everything that does not depend on the rate: packets of the accesses, places, holds."""
-        rng = np.random.default_rng([1, 1])
+        rng = np.random.default_rng([SEED, 1])
         sizes, count = self.packets.segments, self.packets.segments.size
         packet = np.repeat(np.arange(count), sizes)
         within = np.arange(packet.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
