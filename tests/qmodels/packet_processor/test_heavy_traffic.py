@@ -168,6 +168,16 @@ def test_latencies_near_saturation_are_those_simulated(
     assert_allclose(answer.packet_latency_p99, tail, rtol=0.22)
 
 
+def test_trials_that_even_out_nearly_full_buses_are_doubted_in_every_sweep() -> None:
+    """Simulated at 95 % of six channels: 1197, 1117 and 1049 ns with 1, 2 and 4 trials; 1217 by the model."""
+    base = machine(6, 6, link_width=32, **{"free_list.clock_ghz": 4.0, "alloc_trial_count": np.array([1, 4])})
+    full = float(np.min(qm.solve(base).saturation_data_rate))
+    for load, doubted in ((0.95, [False, True]), (0.7, [False, False])):
+        found = qm.solve(replace_fields(base, {"workload.offered_gbps": load * full}))
+        said = [mask for words, mask in found.doubts.items() if "orders trials wrongly" in words]
+        assert np.any(said, axis=0).tolist() == doubted if said else not any(doubted)
+
+
 STORE, LOOKUP = "write: pointer memory wait", "lookup"
 
 
