@@ -221,7 +221,7 @@ def _concerns(words: str, decision: Decision) -> bool:
 
 def _counts(answer: Any) -> dict[str, int]:
     """Return the systems of a sweep that each doubt is about."""
-    shape = np.shape(answer.stable)
+    shape = np.shape(answer.bottleneck)
     return {words: int(np.broadcast_to(mask, shape).sum()) for words, mask in answer.against.items()}
 
 

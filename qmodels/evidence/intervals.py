@@ -31,6 +31,7 @@ import numpy as np
 from qmodels.checks import FloatArray
 from qmodels.evidence.features import UPWARDS, Features, features, is_exact
 from qmodels.systems.spec.answer import Answer, Deferred, Later
+from qmodels.systems.spec.fields import array_fields
 from qmodels.systems.spec.kind import kind_of, metric_of
 from qmodels.systems.spec.metrics import is_relative
 
@@ -261,7 +262,7 @@ class Evidence:
         known = measured().get(kind_of(answer.spec).name, {}).get("directions", {})
         return [
             f"{metric} along {path}: the model orders {alike} of {separated} neighbours as simulations do"
-            for path in answer.swept()
+            for path in (array_fields(answer.spec) if known else ())
             for metric, (alike, separated) in known.get(path, {}).items()
             if alike < ALIKE * separated
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -21,7 +22,8 @@ from qmodels.packet_processor.overflow import blocking
 from qmodels.packet_processor.saturation import saturation_rate
 from qmodels.systems.packets.free_list import allocation_accesses
 from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.spec.answer import Answer, Later
+from qmodels.systems.spec.answer import Answer, Deferred, Later
+from qmodels.systems.traffic.arrivals import modelled
 
 
 def solve_packet_processor(spec: PacketProcessor) -> Answer:
@@ -66,34 +68,46 @@ def solve_packet_processor(spec: PacketProcessor) -> Answer:
     """
     c = columns(spec)
     point = operate(c, np.asarray(c.packet_rate))
-    parts = latency(c, point)
-    stable = (point.load < 1.0) & (parts.growth <= PILED_UP)
-    metrics = _metrics(c, point, parts, stable)
+    modelled("workload.arrivals", c.spec.workload.arrivals)  # refuses what no latency is known for
     doubted = doubts(c, point)
     groups, loads = np.array(list(point.loads)), np.array(list(point.loads.values()))
 
     def shown(value: Any) -> Any:
         return _plain(_wide(c, value))
 
-    def metric(name: str) -> Any:
-        value = metrics[name]
-        return explain_error(
-            lambda: shown(value() if callable(value) else value),
-            spec,
-            lambda other: solve_packet_processor(other).metrics[name],
-        )
+    # Packets of a trace are followed for a latency, and not for what speaks against the numbers.
+    parts = cache(lambda: latency(c, point))
+    stable = cache(lambda: (point.load < 1.0) & (parts().growth <= PILED_UP))
+    metrics = cache(lambda: _metrics(c, point, parts(), stable()))
 
+    def explained(value: Callable[[], Any], same: Callable[[Answer], Any]) -> Any:
+        return explain_error(value, spec, lambda other: same(solve_packet_processor(other)))
+
+    def metric(name: str) -> Any:
+        def value() -> Any:
+            found = metrics()[name]
+            return shown(found() if callable(found) else found)
+
+        return explained(value, lambda other: other.metrics[name])
+
+    def latency_parts() -> dict[str, Any]:
+        found = _latency_parts(c, parts())
+        return {name: shown(_where(stable(), part)) for name, part in found.items()}
+
+    late: Any = {
+        "latency_parts": Deferred(lambda: explained(latency_parts, lambda other: other.latency_parts)),
+        "stable": Deferred(lambda: explained(lambda: shown(stable()), lambda other: other.stable)),
+    }
     return Answer(
         model="packet processor, analytic",
         spec=spec,
         metrics=Later(spec.metric_names.both, metric),
-        latency_parts={name: shown(_where(stable, part)) for name, part in _latency_parts(c, parts).items()},
         utilization={name: shown(np.minimum(value, 1.0)) for name, value in point.intensity.items()},
         traffic_intensity={name: shown(value) for name, value in point.loads.items()},
         bottleneck=shown(groups[loads.argmax(axis=0)]),
-        stable=shown(stable),
         details={"resources": {} if c.full_shape else _resources(c, point)},
         doubts={words: shown(mask) for words, mask in doubted.items()},
+        **late,
     )
 
 

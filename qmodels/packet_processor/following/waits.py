@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -93,7 +94,7 @@ def run(
         top=out[: r.ALONE, at],
         sizes=stream.segments[at],
         asks=asks[at],
-        place=_normal(at),
+        place=_normal(count)[at],
         weight=weight,
     )
 
@@ -159,11 +160,12 @@ class Followed:
         return found
 
 
-def _normal(number: IntArray) -> FloatArray:
-    """Return values of a standard normal law for numbered packets: a van der Corput sequence of the law."""
+@lru_cache(maxsize=8)
+def _normal(count: int) -> FloatArray:
+    """Return values of a standard normal law for packets: a van der Corput sequence of the law."""
     from scipy.special import ndtri
 
-    level, left, digit = np.zeros(number.shape), np.array(number), 0.5
+    level, left, digit = np.zeros(count), np.arange(count), 0.5
     while left.any():
         level += digit * (left & 1)
         left, digit = left >> 1, digit / 2.0

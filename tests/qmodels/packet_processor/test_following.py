@@ -287,3 +287,22 @@ def test_recorded_bursts_take_the_simulated_time(
     base = qm.PacketProcessor(workload=Workload.from_trace(bursts(size), offered_gbps=gbps))
     found = qm.solve(replace_fields(base, changes))
     assert_allclose([found.packet_latency, found.packet_latency_p99], [mean, tail], rtol=0.15)
+
+
+def test_what_speaks_against_a_trace_is_known_without_following_its_packets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    packets = Workload().packets(np.random.default_rng(1), 2_000)
+    trace = traffic.Trace(times_ns=packets.times_ns, bytes=packets.bytes, source="test")
+    workload = Workload.from_trace(trace, offered_gbps=np.array([40.0, 90.0]))
+    spec = qm.PacketProcessor(workload=workload).replace(banks=2)
+    found = qm.solve(spec).against
+    assert found
+
+    def followed(*_: Any) -> None:
+        raise AssertionError("packets were followed")
+
+    monkeypatch.setattr("qmodels.packet_processor.answer.latency", followed)
+    assert list(qm.solve(spec).against) == list(found)
+    with pytest.raises(AssertionError, match="followed"):
+        assert qm.solve(spec).stable.any()
