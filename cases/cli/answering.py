@@ -65,7 +65,7 @@ def compare(
         ),
     ] = None,
     simulation: Simulation,
-    output: Output,
+    output: FullOutput,
 ) -> int:
     """Lay the analytic answer for one system beside the simulated one, or beside runs made elsewhere."""
     design = system.one()
@@ -140,13 +140,13 @@ def serve(
     return 0
 
 
-def show_comparison(design: Any, simulated: Any, output: Output, head: Mapping[str, Any]) -> None:
+def show_comparison(design: Any, simulated: Any, output: FullOutput, head: Mapping[str, Any]) -> None:
     """Print a system solved beside simulated, below what identifies it."""
     from cases.cli.answers import compared_answer
     from validate import compare as compare_spec
 
     found = compare_spec(design, reference=simulated)
-    output.show(compared_answer(found, head), found.plot)
+    output.show(compared_answer(found, head, full=output.full), found.plot)
 
 
 def show_runs(design: Any, path: Path, changed: Iterable[str], output: Output) -> None:

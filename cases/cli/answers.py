@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +12,14 @@ import numpy as np
 from cases.cli.console import Forms
 from cases.study.details import LEGEND, cell, sweep_doubts
 from cases.study.packet_processor import error_columns
+from cases.study.screen import LINES as SCREEN_LINES
+from cases.study.screen import WIDTH as SCREEN_WIDTH
 from cases.study.screen import words
-from cases.study.stream import trace_limits, trace_note, trace_summary
+from cases.study.stream import trace_limits, trace_note, trace_summary, trace_warnings
 from cases.tables import columns_of, csv_text, many, text_table, unit
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.conditions import quantity
+from qmodels.systems.spec.metrics import is_relative
 from qmodels.systems.spec.store import said
 
 if TYPE_CHECKING:
@@ -24,7 +29,9 @@ if TYPE_CHECKING:
 Columns = list[tuple[str, Mapping[str, Any]]]
 """Headings, and values by name."""
 
-MOST_ROWS = 12
+MOST_ROWS, PARTS, FULLEST = 12, 7, 2
+"""Rows of a table below an answer; of a comparison's screen, parts of the latency, and resources."""
+LOADS = ("resources", "traffic_intensity", "utilization")
 MAIN = ("packet_latency", "packet_latency_p99", "saturation_data_rate", "cost", "energy_per_packet")
 """Metrics in the text table of a sweep of packet processors; of other kinds these are the first ones."""
 
@@ -135,11 +142,11 @@ def _sweep_text(columns: Mapping[str, Any], fields: list[str], result: Any, full
     return "\n\n".join([first, *tables[1:], *([] if doubts is None else [doubts.text()]), *_trace(result)])
 
 
-def compared_answer(comparison: Comparison, head: Mapping[str, Any]) -> Forms:
-    """Return a system solved beside simulated, below what identifies it."""
+def compared_answer(comparison: Comparison, head: Mapping[str, Any], *, full: bool = False) -> Forms:
+    """Return a system solved beside simulated, below what identifies it; the text is a screen or ``full``."""
     solved, simulated = comparison.model, comparison.reference
     return Forms(
-        text=lambda: _compared_text(comparison, head),
+        text=lambda: (_compared_text if full else _compared_screen)(comparison, head),
         data=lambda: {**head, "comparison": comparison.to_dict(), **_data(solved), **_data(simulated)},
         csv=lambda: csv_text(_compared_columns(comparison)),
     )
@@ -163,6 +170,69 @@ def _compared_text(comparison: Comparison, head: Mapping[str, Any]) -> str:
         *_trace(solved),
     ]
     return "\n\n".join(parts)
+
+
+def _compared_screen(comparison: Comparison, head: Mapping[str, Any]) -> str:
+    """Return the main metrics side by side, where the time goes, and the first warning: one screen."""
+    solved, simulated = comparison.model, comparison.reference
+    title = ", ".join(f"{words(name)} {value}" for name, value in head.items())
+    above = [*_wrapped(title), *_wrapped(simulated.title)]
+    states = {name: result.remarks()[0] for name, result in (("model", solved), ("simulated", simulated))}
+    same = len(set(states.values())) == 1
+    said = [states["model"]] if same else [f"{name}: {state}" for name, state in states.items()]
+    above += [line for one in said for line in _wrapped(one)]
+    both = {"model": solved, "simulated": simulated}
+    tables = _beside("", "Where the time goes", _shares(both), most=PARTS)
+    tables += _beside("", "Fullest resources", _loads(both, ("utilization",)), most=FULLEST)
+    warnings = [*solved.remarks()[1:], *simulated.remarks()[1:], *_misfits(solved)]
+    more = f" ({len(warnings) - 1} more with --full)" if len(warnings) > 1 else ""
+    below = [line for table in tables for line in table.splitlines() if not line.startswith("  and ")]
+    below += [line for one in warnings[:1] for line in _wrapped(f"warning: {one}{more}")]
+    below += ["--full: every metric, the model's stated errors, all resources and the trace"]
+    room = SCREEN_LINES - len(above) - len(below) - 1
+    return "\n".join([*above, *_compared_rows(comparison, room), *below])
+
+
+def _compared_rows(comparison: Comparison, most: int) -> list[str]:
+    """Return the first metrics of a comparison with the error that is found, and the one that was stated."""
+    solved, simulated = comparison.model, comparison.reference
+    names = [name for name in MAIN if name in comparison.rows]
+    names += [name for name in comparison.rows if name not in names]
+    rows = []
+    for name in names[:most]:
+        one, stated = comparison.rows[name], solved.error.get(name)
+        values = one.model, one.reference.best, one.reference.low, one.reference.high
+        model, *found = (quantity(solved.spec, name, value) for value in values)
+        if {value.partition(" ")[2] for value in found} == {model.partition(" ")[2]}:
+            found = [value.partition(" ")[0] for value in found]  # in the unit of the model's
+        error = f"{one.stated_error:+.1f} {'%' if is_relative(name) else 'pts'}"
+        known = stated is not None and stated.known and stated.mean
+        rows.append(
+            [
+                words(name),
+                model,
+                found[0],
+                " to ".join(dict.fromkeys(found[1:])),
+                error if np.isfinite(one.stated_error) else "",
+                f"{stated.mean:.1f} {stated.unit.replace('points', 'pts')}" if known else "",
+            ]
+        )
+    heads = ["", "model", "simulated", f"{100 * simulated.confidence:.3g} % interval", "error", "stated"]
+    while max(map(len, text_table(heads, rows, indent="").splitlines())) > SCREEN_WIDTH:
+        heads, rows = heads[:-1], [row[:-1] for row in rows]
+    return text_table(heads, rows, indent="").splitlines()
+
+
+def _wrapped(text: str) -> list[str]:
+    return wrap(text, SCREEN_WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _misfits(result: Any) -> list[str]:
+    """Return the features of a trace that do not fit the system."""
+    spec = result.spec
+    if not isinstance(spec, PacketProcessor):
+        return []
+    return trace_warnings(spec.workload, **trace_limits(spec, _capacity(result)))
 
 
 def _compared_columns(comparison: Comparison) -> dict[str, Any]:
@@ -216,30 +286,41 @@ def _capacity(result: Any) -> Any:
 
 def _breakdown(results: Mapping[str, Result]) -> list[str]:
     """Return where the time goes, and the resources by load, as far as the results say so."""
+    return [
+        *_beside("Where the time goes", "share of the latency", _shares(results)),
+        *_beside("Resources by load", "resource", _loads(results)),
+    ]
+
+
+def _shares(results: Mapping[str, Result]) -> Columns:
+    """Return the parts of the latency of each result, and their shares."""
     shares: Columns = []
-    loads: Columns = []
     for name, result in results.items():
         parts = _numbers(result.latency_parts)
         total = sum(parts.values())
         finite = parts if np.isfinite(total) else {}
         percent = {part: f"{100 * value / total:.0f} %" for part, value in finite.items()}
         shares += [(f"{name} {result.units[result.main]}", parts), ("", percent)]
-        busy = _numbers(getattr(result, "resources", None) or result.traffic_intensity or result.utilization)
+    return shares
+
+
+def _loads(results: Mapping[str, Result], places: Sequence[str] = LOADS) -> Columns:
+    """Return the loads of the resources of each result, the fullest first, as the first place has them."""
+    loads: Columns = []
+    for name, result in results.items():
+        busy = _numbers(next(filter(None, (getattr(result, place, None) for place in places)), {}))
         fullest = sorted(busy, key=lambda resource: -busy[resource])
         loads.append((f"{name} load", {resource: f"{100 * busy[resource]:.1f} %" for resource in fullest}))
-    return [
-        *_beside("Where the time goes", "share of the latency", shares),
-        *_beside("Resources by load", "resource", loads),
-    ]
+    return loads
 
 
-def _beside(title: str, what: str, columns: Columns) -> list[str]:
+def _beside(title: str, what: str, columns: Columns, most: int = MOST_ROWS) -> list[str]:
     """Return values by name side by side, in the order of the first column; nothing if that is empty."""
     names = list(columns[0][1])
-    rows = [[name, *(column.get(name, "") for _, column in columns)] for name in names[:MOST_ROWS]]
-    more = [f"  and {len(names) - MOST_ROWS} more"] if len(names) > MOST_ROWS else []
+    rows = [[name, *(column.get(name, "") for _, column in columns)] for name in names[:most]]
+    more = [f"  and {len(names) - most} more"] if len(names) > most else []
     table = text_table([what, *(heading for heading, _ in columns)], rows)
-    return ["\n".join([title, table, *more])] if names else []
+    return ["\n".join([*([title] if title else []), table, *more])] if names else []
 
 
 def _numbers(values: Any) -> dict[str, float]:

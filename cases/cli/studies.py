@@ -19,7 +19,7 @@ from cases.cli.app import (
     given_options,
     require_directory,
 )  # fmt: skip
-from cases.cli.console import Forms, FullOutput, Output, interruptible, listed, progress_bars
+from cases.cli.console import Forms, FullOutput, interruptible, listed, progress_bars
 
 LONGEST = 60.0
 """Time for simulations unless it is given, if the choice is not simulated before. [s]"""
@@ -144,7 +144,7 @@ def show(
         str | None, typer.Option("--workload", help="Workload of the study; the main one if left out.")
     ] = None,
     workers: Workers = None,
-    output: Output,
+    output: FullOutput,
 ) -> int:
     """Replay one design of a study: where its time goes, solved beside simulated, resources by load."""
     from dataclasses import replace

@@ -14,12 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+import qmodels as qm
 from cases.cli.answers import swept_answer
 from cases.cli.main import app
 from cases.published import CASES
 from cases.study.packet_processor import along_axes, default_processor
 from qmodels import solve
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.conditions import quantity
 from qmodels.systems.spec.fields import array_fields, replace_fields
 from qmodels.systems.spec.metrics import METRICS, is_relative
 
@@ -318,7 +320,7 @@ def test_compare(run, toml):
     assert row["model"] == answer["analytic"]["metrics"]["packet_latency"]
     rows = list(csv.DictReader(io.StringIO(run("compare", toml, *BRIEF, "--csv")[1])))
     assert float(rows[0]["simulated"]) == row["reference"]["best"]
-    text = run("compare", toml, *BRIEF)[1]
+    text = run("compare", toml, *BRIEF, "--full")[1]
     for words in (
         "analytic",
         "simulated",
@@ -328,6 +330,23 @@ def test_compare(run, toml):
         "stated error",
     ):
         assert words in text
+
+
+@pytest.mark.parametrize("spec", ["bundled", "noc", "dram", "queueing-network"])
+def test_a_comparison_fits_on_a_screen_and_says_what_its_json_says(run, tmp_path, spec):
+    words = [] if spec == "bundled" else [tmp_path / "spec.toml"]
+    for path in words:
+        path.write_text(run("init", spec)[1])
+    brief = [*words, "--packets", "2000", "--replications", "2"]
+    code, text, err = run("compare", *brief)
+    lines = text.splitlines()
+    assert (code, err) == (0, "")
+    assert len(lines) <= 25 and max(map(len, lines)) <= 80
+    rows = json.loads(run("compare", *brief, "--json")[1])["comparison"]
+    name = next(iter(rows))
+    design = qm.read(words[0]) if words else default_processor()
+    shown = quantity(design, name, rows[name]["model"])
+    assert shown in text and "interval" in text and "--full" in lines[-1]
 
 
 def test_simulated_trace(run, trace):

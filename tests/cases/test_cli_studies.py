@@ -81,7 +81,7 @@ def test_explore_and_show(run, tmp_path):
             assert shown["comparison"][row["metric"]]["model"] == pytest.approx(
                 float(row["analytic"]), rel=10.0 ** (1 - DIGITS)
             )
-    text = run("show", "mine", "--design", design, "--workload", "large-packets")[1]
+    text = run("show", "mine", "--design", design, "--workload", "large-packets", "--full")[1]
     assert text.startswith(f"workload large-packets, design {design}, ")
     loads = [
         float(line.split()[-2].rstrip("%"))
