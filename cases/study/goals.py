@@ -10,7 +10,6 @@ import numpy as np
 from cases.study.packet_processor import MAXIMIZE, MINIMIZE, SUBJECT_TO, default_choices, default_space
 from optimize import checks
 from optimize.decisions.decision import Decision
-from optimize.decisions.reasons import Question
 from optimize.spaces.space import Space
 from qmodels.systems.memory.dram_timing import PRESETS
 from qmodels.systems.packets.packet_processor import PacketProcessor
@@ -186,8 +185,3 @@ def traffic_of(spec: Any) -> str | None:
             continue
         return path if isinstance(get_field(spec, path), (int, float)) else None
     return None
-
-
-def question_of(decision: Decision) -> Question:
-    """Return a decision with the cost as the main objective if it is one."""
-    return Question(decision=decision, main="cost" if "cost" in decision.model.objectives else "")

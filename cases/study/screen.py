@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cases.study.details import front_doubts
-from cases.study.goals import choice_word, question_of
+from cases.study.goals import choice_word
 from cases.study.packet_processor import SUBJECT_TO
 from cases.study.several import Several, several
 from cases.study.stream import trace_limits, trace_warnings
@@ -18,7 +18,7 @@ from cases.study.study import Part, Study
 from cases.tables import many
 from optimize.decisions.changes import Growth
 from optimize.decisions.decision import LEVEL, TIED, Decision
-from optimize.decisions.reasons import Alternative
+from optimize.decisions.reasons import Alternative, Question
 from optimize.search.exploration import said_distinct
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.packets.packet_processor import PacketProcessor
@@ -66,7 +66,7 @@ class Screen:
         }
         if row is None:
             return found | {"excluded": decision.model.excluded, "nearest": self._nearest()}
-        resource, load = question_of(decision).bottleneck(row)
+        resource, load = Question(decision=decision).bottleneck(row)
         return found | {
             "best": {
                 "design": int(decision.table["design"][row]),
@@ -127,7 +127,7 @@ class Screen:
         decision = self.decision
         if not decision.model.complete:
             return []
-        moves = [one for one in question_of(decision).moves() if not one.to.fails]
+        moves = [one for one in Question(decision=decision).moves() if not one.to.fails]
         sized = {id(one): max(map(abs, self._shares(one.to).values()), default=0.0) for one in moves}
         moves.sort(key=lambda one: (one.to.row not in decision.results, -sized[id(one)]))
         return [
@@ -189,7 +189,7 @@ class Screen:
 
     def _nearest(self) -> dict[str, Any]:
         """Return the design that comes nearest to keeping every limit, and what it misses."""
-        question = question_of(self.decision)
+        question = Question(decision=self.decision)
         near = question.alternative(question.nearly(1)[0])
         return {
             "design": int(self.decision.table["design"][near.row]),

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cases.study.goals import goals_of, question_of, space_of, traffic_field
+from cases.study.goals import goals_of, space_of, traffic_field
 from cases.study.packet_processor import solved_columns
 from cases.study.several import several
 from cases.study.simulating import Progress as Counted
@@ -20,6 +20,7 @@ from cases.study.simulating import Runs, background_compile, stated_errors
 from optimize.decisions.changes import TRIES, Growth, simulated_growth
 from optimize.decisions.decide import decide
 from optimize.decisions.decision import Decision
+from optimize.decisions.reasons import Question
 from optimize.search.exploration import Exploration
 from optimize.search.explore import announced, explore
 from optimize.spaces.numbering import STOPS
@@ -49,10 +50,7 @@ ROBUST_TRIES = 3
 """How often the design that is robust over several workloads is simulated: each may make another the best."""
 
 SHARE = 1 / 3
-"""Of the time for simulations that is kept for what the answer says beside its choice."""
-
-ROUNDS = 4
-"""How often the designs that an answer names are simulated: what is found may make it name others."""
+"""Of the time for simulations that is kept for the traffic that the choice bears."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -253,9 +251,8 @@ class _Simulated:
     ) -> tuple[Decision, Growth | None]:
         """Return a decision, and the traffic that simulations of its choice bear out; None: not simulated.
 
-        Of a time for simulations a third is kept for the designs that the answer names and for its traffic;
-        what does not fit stays the model's word, and the answer says so. Without one, or with ``points``,
-        nothing is simulated for them.
+        Of a time for simulations a third is kept for the traffic; what does not fit stays the model's word,
+        and the answer says so. Without one, or with ``points``, nothing is simulated for it.
         """
         deciding = partial(self._decided, name, model, also=also, points=self.points, enough=self.enough)
         if not seconds or self.points is not None:
@@ -267,21 +264,12 @@ class _Simulated:
         def fit(most: int) -> int:
             return max(0, min(most, int((end - time.perf_counter()) / each) if each else most))
 
-        for _ in range(ROUNDS):
-            if decision.chosen not in decision.results:
-                break
-            tried = {*decision.results, *decision.failed}
-            rows = [row for row in question_of(decision).named() if row not in tried]
-            rows = rows[: fit(len(rows))]
-            if not rows or decision.interrupted:
-                break
-            decision = self._decided(name, model, None, points=1, also=rows, after=decision)
         decision, grown = replace(decision, budget=seconds), None
         traffic = traffic_field(decision)
         if traffic is not None and decision.chosen in decision.results and not decision.interrupted:
             try:
                 simulate = partial(self.runs.batch, store=self.store)
-                question = question_of(decision)
+                question = Question(decision=decision)
                 grown = simulated_growth(question, solved_columns, traffic, simulate, tries=fit(TRIES))
             except KeyboardInterrupt:
                 decision = replace(decision, interrupted=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +9,9 @@ import numpy as np
 
 from optimize.checks import Range, size_of
 from optimize.decisions.decision import Decision
-from optimize.search.feasibility import misses, nearest_miss, objective_values
-from optimize.search.pareto import FloatArray, IntArray, as_costs, knee_index, nondominated
+from optimize.search.feasibility import nearest_miss, objective_values
+from optimize.search.pareto import IntArray, as_costs
 from optimize.spaces.evaluation import LOAD, RESOURCE, saturated
-from optimize.spaces.numbering import Columns
-
-TRIED = 64
-"""Values of a limit, the nearest first, at which its relaxation looks for another choice."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,29 +78,11 @@ class Move:
     to: Alternative
 
 
-@dataclass(frozen=True, kw_only=True)
-class Relaxation:
-    """Value of a limit at which another design is chosen."""
-
-    limit: Limit
-    bound: float
-    to: Alternative
-
-    @property
-    def change(self) -> float:
-        """Relative change of the limit."""
-        return abs(self.bound - self.limit.bound) / size_of(self.limit.bound)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Question:
     """Question and decision; its methods are the claims that need no further model call."""
 
     decision: Decision  # the decision
-    main: str = ""  # the objective by which designs are called better; the first by default
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "main", self.main or self.decision.model.objectives[0])
 
     @property
     def subject_to(self) -> dict[str, Range]:
@@ -116,13 +93,6 @@ class Question:
     def metrics(self) -> tuple[str, ...]:
         """Objectives and limited metrics."""
         return tuple(dict.fromkeys((*self.decision.model.objectives, *self.subject_to)))
-
-    def sign(self, metric: str) -> int:
-        """Return 1 where more is worse: a minimised metric, or one that is limited from above alone."""
-        model = self.decision.model
-        if metric in model.objectives:
-            return 1 if metric in model.minimize else -1
-        return -1 if self.subject_to[metric][1] is None else 1
 
     def limits(self, row: int) -> tuple[Limit, ...]:
         """Return every side of every constraint at a design, the tightest first."""
@@ -161,26 +131,6 @@ class Question:
             load=load,
         )
 
-    def _better(self) -> IntArray:
-        """Return the rows that are better than the chosen one in the main objective, the next first."""
-        cost = self.sign(self.main) * self.decision.table[self.main].astype(float)
-        rows = np.flatnonzero(cost < cost[self.decision.chosen])
-        return rows[np.argsort(-cost[rows], kind="stable")]
-
-    def failing(self) -> tuple[Alternative, IntArray] | None:
-        """Return the infeasible design, better in the main objective, that fails least; and all of them."""
-        rows = self._better()
-        rows = np.sort(rows[~self.decision.feasible[rows]])
-        if not rows.size:
-            return None
-        return self.alternative(int(rows[self._closest(rows)])), rows
-
-    def trade(self) -> tuple[Alternative, int] | None:
-        """Return the next design of the front that is better in the main objective; and their number."""
-        rows = self._better()
-        rows = rows[np.isin(rows, self.decision.front)]
-        return (self.alternative(int(rows[0])), rows.size) if rows.size else None
-
     def moves(self) -> tuple[Move, ...]:
         """Effect of the neighbouring choices of each field; of a field of words, of all its others."""
         space, table = self.decision.model.space, self.decision.table
@@ -199,96 +149,6 @@ class Question:
                     to = self.alternative(row)
                     found.append(Move(field=name, before=values[digits[axis]], after=values[other], to=to))
         return tuple(found)
-
-    def bought(self) -> tuple[str, ...]:
-        """Return the metrics of which the largest improvement is sought: the main one and one other."""
-        tight = [limit.metric for limit in self.limits(self.decision.chosen or 0) if limit.room < 1]
-        others = [name for name in self.decision.model.objectives if name != self.main]
-        return tuple(dict.fromkeys([self.main, *[*tight, *others][:1]]))
-
-    def buys(self, metric: str) -> Move | None:
-        """Return the move that improves a metric most; None if none does.
-
-        One that was simulated does only if its interval and that of the chosen design do not meet.
-        """
-        moves = [one for one in self.moves() if self.sign(metric) * one.to.gain(metric) < 0]
-        moves = [one for one in moves if not self._alike(metric, one.to.row)]
-        return min(moves, key=lambda one: self.sign(metric) * one.to.gain(metric), default=None)
-
-    def _alike(self, metric: str, row: int) -> bool:
-        """Return whether simulations do not tell a design from the chosen one."""
-        decision = self.decision
-        low, _, high = decision.interval(metric, row)
-        least, _, most = decision.interval(metric, decision.chosen or 0)
-        return row in decision.results and low <= most and least <= high
-
-    def named(self) -> list[int]:
-        """Return the designs that an answer names beside the chosen one, each once."""
-        decision = self.decision
-        if decision.chosen is None or not decision.model.complete:
-            return []
-        beside = self.trade() or self.failing()
-        moves = [self.buys(metric) for metric in self.bought()]
-        rows = [] if beside is None else [beside[0].row]
-        rows += [one.to.row for one in moves if one is not None]
-        rows += [one.to.row for one in self.relaxations()[:1]]
-        rows += [] if decision.model.knee is None else [decision.model.knee]
-        return [row for row in dict.fromkeys(rows) if row != decision.chosen]
-
-    def relaxations(self) -> tuple[Relaxation, ...]:
-        """Return for each limit the least change after which another design is chosen, the least first."""
-        found = []
-        for limit, rows, values in self.excluded_alone():
-            # Designs of one value come in together.
-            for count in 1 + np.flatnonzero(np.append(np.diff(values) != 0, True))[:TRIED]:
-                row = self._chosen_of(rows[:count])
-                if row is not None:
-                    bound = float(values[count - 1])
-                    found.append(Relaxation(limit=limit, bound=bound, to=self.alternative(row)))
-                    break
-        return tuple(sorted(found, key=lambda one: one.change))
-
-    def excluded_alone(self) -> Iterator[tuple[Limit, IntArray, FloatArray]]:
-        """Yield each limit, the rows that it alone excludes, the nearest first, and what would admit each.
-
-        A simulated design is admitted with its whole interval.
-        """
-        table, row = self.decision.table, self.decision.chosen or 0
-        ends = {"<=": self._simulated("high"), ">=": self._simulated("low")}
-        missed = {
-            key: miss
-            for sign in ends
-            for key, miss in misses(ends[sign], self.subject_to).items()
-            if key[1] == sign
-        }
-        costs = as_costs(
-            objective_values(table, self.decision.model.objectives), self.decision.model.maximized
-        )
-        good = ~saturated(table, self.subject_to) & ~np.isposinf(costs).any(axis=1)
-        for limit in self.limits(row):
-            key = limit.metric, limit.sign, limit.bound
-            others = np.all([good, *(miss == 0 for name, miss in missed.items() if name != key)], axis=0)
-            rows = np.flatnonzero(others & (missed[key] > 0) & np.isfinite(missed[key]))
-            rows = rows[np.argsort(missed[key][rows], kind="stable")]
-            yield limit, rows, ends[limit.sign][limit.metric][rows].astype(float)
-
-    def _simulated(self, end: str) -> Columns:
-        """Return the table with the limited metrics of simulated designs at an end of their intervals."""
-        table, rows = dict(self.decision.table), self.decision.simulated
-        for name in self.subject_to:
-            if name in self.decision.corrected:
-                table[name] = table[name].copy()
-                table[name][rows] = table[f"{name}_{end}"][rows]
-        return table
-
-    def _chosen_of(self, rows: IntArray) -> int | None:
-        """Return which of some rows would be chosen if all were feasible; None if it is none of them."""
-        decision, before = self.decision, len(self.decision.front)
-        every = np.concatenate([decision.front, rows])
-        values = objective_values(decision.table, decision.model.objectives)[every]
-        front = np.flatnonzero(nondominated(values, maximize=decision.model.maximized))
-        knee = knee_index(values[front], maximize=decision.model.maximized)
-        return None if knee is None or front[knee] < before else int(every[front[knee]])
 
     def _row_of(self, design: int) -> int | None:
         designs = self.decision.table["design"]
