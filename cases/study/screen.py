@@ -160,8 +160,10 @@ class Screen:
         if not len(decision.simulated):
             found.append(("no design was simulated", "--budget 60s"))
         elif len(decision.rivals):
-            rivals = many(len(decision.rivals), "design")
-            found.append((f"{rivals} could still be better", "a longer --budget"))
+            rivals, lead = many(len(decision.rivals), "design"), ""
+            if decision.chosen is not None and len(decision.model.objectives) > 1:
+                lead = f" by up to {100 * decision.rivals_lead:.2g} % of the front's ranges"
+            found.append((f"{rivals} could still be better{lead}", "a longer --budget"))
         if (
             decision.chosen is not None
             and decision.chosen not in decision.results

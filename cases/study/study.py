@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ from optimize.spaces.running import spread
 from optimize.spaces.space import Space
 from qmodels import checks
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.conditions import quantity
 from qmodels.systems.spec.fields import takes_array
 from qmodels.systems.spec.metrics import is_relative
 from qmodels.systems.spec.text.toml import to_toml
@@ -143,7 +145,13 @@ def explore_case(
     one = space.first() if simulate and isinstance(space.base, PacketProcessor) else None
     compiler = None if one is None else background_compile(space.spec(one))
     solving = _Solving(goals=wanted, out=out, progress=progress, then=then)
-    models = [(name, *solving.explored(name, space, len(spaces))) for name, space in spaces.items()]
+    if compiler:
+        _tell("compiling the models and the simulator, once")
+    models = []
+    for name, space in spaces.items():
+        models.append((name, *solving.explored(name, space, len(spaces))))
+        if simulate:
+            _tell(f"{name}: {model_verdict(models[-1][1])}; simulations say whether it stays")
     if compiler:
         compiler.wait()
     parts: list[Part] = []
@@ -164,6 +172,25 @@ def explore_case(
         again = (simulated.more(part, missing.get(part.name)) for part in study.parts)
         study = replace(study, parts=tuple(again))
     return study
+
+
+def _tell(text: str) -> None:
+    """Write a line to standard error if that is a terminal."""
+    if sys.stderr.isatty():
+        print(text, file=sys.stderr, flush=True)
+
+
+def model_verdict(model: Exploration) -> str:
+    """Return the best design by the model alone, in words."""
+    from cases.study.screen import words
+
+    if model.knee is None:
+        return "no design is feasible by the model"
+    values = (
+        f"{words(name)} {quantity(model.space.base, name, float(model.table[name][model.knee]))}"
+        for name in model.objectives
+    )
+    return f"by the model design {int(model.table['design'][model.knee])} is best ({', '.join(values)})"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from optimize.checks import Range
 from optimize.search.exploration import Exploration, said_distinct
 from optimize.search.feasibility import objective_values
-from optimize.search.pareto import IntArray, ideal_distance
+from optimize.search.pareto import FloatArray, IntArray, ideal_distance
 from optimize.spaces.numbering import Columns
 from optimize.spaces.running import distinct_rows
 
@@ -105,15 +106,25 @@ class Decision:
         With the good ends of their intervals they lie nearer to the ideal of the front than the chosen one by
         more than `TIED`; of one objective, and where none is chosen, all open rows.
         """
+        if self.chosen is None or len(self.model.objectives) == 1:
+            return self.open
+        return self.open[self._lead > TIED]
+
+    @property
+    def rivals_lead(self) -> float:
+        """By how much a rival is nearer to the ideal of the front at most, in the front's ranges."""
+        return float(np.max(self._lead, initial=0.0))
+
+    @cached_property
+    def _lead(self) -> FloatArray:
+        """By how much each open row could be nearer to the ideal of the front than the chosen one."""
         model, rows = self.model, self.open
-        if self.chosen is None or len(model.objectives) == 1:
-            return rows
         ends = {name: "_low" if name in model.minimize else "_high" for name in self.corrected}
         names = tuple(name + ends.get(name, "") for name in model.objectives)
         values, good = (objective_values(self.table, metrics) for metrics in (model.objectives, names))
         points = np.vstack([values[[self.chosen]], good[rows]])
         far = ideal_distance(points, values[self.front], maximize=model.maximized)
-        return rows[far[0] - far[1:] > TIED]
+        return np.asarray(far[0] - far[1:])
 
     @property
     def contradicted(self) -> IntArray:

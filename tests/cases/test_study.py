@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -16,11 +17,12 @@ from cases.study.details import trust
 from cases.study.files import SUMMARY, load_study, save_study, whole_text
 from cases.study.goals import goals_of, space_of
 from cases.study.packet_processor import CHOICES, DATA, default_processor, default_space, solved_columns
-from cases.study.screen import study_text
+from cases.study.screen import screen_of, study_text
 from cases.study.simulating import Runs
 from cases.study.stream import part_sections, trace_section, trace_summary
-from cases.study.study import DIGITS, SIMULATED, SOLVED, decided, explore_case, solved
+from cases.study.study import DIGITS, SIMULATED, SOLVED, decided, explore_case, model_verdict, solved
 from cases.tables import heading
+from optimize.decisions.decision import TIED
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import replace_fields
@@ -194,6 +196,23 @@ def test_a_study_in_which_nothing_keeps_up_names_the_nearest_design(overloaded_s
     assert f"design {saved['screen']['nearest']['design']} " in text
     rows = read_csv(tmp_path / "designs-large-packets.csv")
     assert {row["packet_latency [ns]"] for row in rows} == {"inf"}
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_is_told_the_choice_of_the_model_before_it_is_simulated(
+    small_specs, tmp_path, monkeypatch, capsys, terminal
+):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    name, spec = "large-packets", small_specs["large-packets"]
+    (part,) = explore_case({name: spec}, points=1, budget_seconds=None, runs=RUNS, out=tmp_path).parts
+    verdict = model_verdict(part.model)
+    assert f"design {part.design(part.model.knee)} " in verdict and "latency p99" in verdict
+    assert (f"{name}: {verdict}; simulations" in capsys.readouterr().err) is terminal
+    lead = part.decision.rivals_lead
+    assert (lead > TIED) == bool(len(part.decision.rivals))
+    assert len(part.decision.rivals) == 0 or f"by up to {100 * lead:.2g} % of" in " ".join(
+        screen_of(part).text().split()
+    )
 
 
 @pytest.mark.parametrize(
