@@ -112,7 +112,10 @@ class Decision:
 
     @property
     def rivals_lead(self) -> float:
-        """By how much a rival is nearer to the ideal of the front at most, in the front's ranges."""
+        """By how much a rival is nearer to the ideal of the front at most, in the front's ranges.
+
+        Of a decision with a choice.
+        """
         return float(np.max(self._lead, initial=0.0))
 
     @cached_property
@@ -122,6 +125,7 @@ class Decision:
         ends = {name: "_low" if name in model.minimize else "_high" for name in self.corrected}
         names = tuple(name + ends.get(name, "") for name in model.objectives)
         values, good = (objective_values(self.table, metrics) for metrics in (model.objectives, names))
+        assert self.chosen is not None
         points = np.vstack([values[[self.chosen]], good[rows]])
         far = ideal_distance(points, values[self.front], maximize=model.maximized)
         return np.asarray(far[0] - far[1:])
