@@ -216,7 +216,7 @@ def test_and_through_the_command_line(installed, tmp_path):
         (tmp_path / "booth.toml").write_text(qmodels("init", "toll-booth"))
         assert "car_delay" in qmodels("solve", "booth.toml")
         assert json.loads(qmodels("solve", "booth.toml", "--set", "minutes=0.4", "--json"))
-        assert "car_delay" in qmodels("compare", "booth.toml", "--replications", "2")
+        assert "car delay" in qmodels("compare", "booth.toml", "--replications", "2")
         assert "minutes" in qmodels("describe", "toll-booth")
         vary = ("--vary", "minutes=0.1,0.2", "--minimize", "car_delay", "--out", "study")
         assert "0.1" in qmodels("explore", "booth.toml", *vary)
