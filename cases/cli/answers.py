@@ -11,10 +11,10 @@ import numpy as np
 
 from cases.cli.console import Forms
 from cases.study.details import LEGEND, cell, sweep_doubts
+from cases.study.goals import words
 from cases.study.packet_processor import error_columns
 from cases.study.screen import LINES as SCREEN_LINES
 from cases.study.screen import WIDTH as SCREEN_WIDTH
-from cases.study.screen import words
 from cases.study.stream import trace_limits, trace_note, trace_summary, trace_warnings
 from cases.tables import columns_of, csv_text, many, text_table, unit
 from qmodels.systems.packets.packet_processor import PacketProcessor

@@ -185,3 +185,12 @@ def traffic_of(spec: Any) -> str | None:
             continue
         return path if isinstance(get_field(spec, path), (int, float)) else None
     return None
+
+
+def words(name: str) -> str:
+    """Return a field or metric in words, without units."""
+    short = {"cost": "area", "packet_latency": "latency", "packet_latency_p99": "latency p99"}
+    short |= {"saturation_data_rate": "saturates", "link_width": "link bytes"}
+    stem = name.rpartition(".")[2]
+    short |= {"interleaving_step": "step", "alloc_trial_count": "trials"}
+    return short.get(stem, stem).replace("_", " ")

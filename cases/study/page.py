@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from cases.study.details import Section
-from cases.study.goals import choice_word
+from cases.study.goals import choice_word, words
 from cases.study.plots import PALETTE, View, axis_label, latency_limit
-from cases.study.screen import change_rows, screen_of, together, words
+from cases.study.screen import change_rows, screen_of, together
 from cases.study.several import Several, several
 from cases.study.simulating import how_simulated
 from cases.study.stream import part_sections

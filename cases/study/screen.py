@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cases.study.details import front_doubts
-from cases.study.goals import choice_word
+from cases.study.goals import choice_word, words
 from cases.study.packet_processor import SUBJECT_TO
 from cases.study.several import Several, several
 from cases.study.stream import trace_limits, trace_warnings
@@ -346,15 +346,6 @@ def _next(study: str, design: int | None) -> list[str]:
     show = "" if design is None else f"qmodels show {study} --design {design}"
     page = f"{study}/report.html" if len(show) + len(study) < WIDTH // 2 else "report.html there"
     return _said("Next   ", "   ".join(filter(None, [show, page, "--full"])))
-
-
-def words(name: str) -> str:
-    """Return a field or metric in words, without units."""
-    short = {"cost": "area", MEAN: "latency", "packet_latency_p99": "latency p99"}
-    short |= {"saturation_data_rate": "saturates", "link_width": "link bytes"}
-    stem = name.rpartition(".")[2]
-    short |= {"interleaving_step": "step", "alloc_trial_count": "trials"}
-    return short.get(stem, stem).replace("_", " ")
 
 
 def _said_value(value: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cases.study.goals import goals_of, space_of, traffic_field
+from cases.study.goals import goals_of, space_of, traffic_field, words
 from cases.study.packet_processor import solved_columns
 from cases.study.several import several
 from cases.study.simulating import Progress as Counted
@@ -182,8 +182,6 @@ def _tell(text: str) -> None:
 
 def model_verdict(model: Exploration) -> str:
     """Return the best design by the model alone, in words."""
-    from cases.study.screen import words
-
     if model.knee is None:
         return "no design is feasible by the model"
     values = (
