@@ -60,8 +60,8 @@ def test_solve_prints_every_metric_with_its_unit(run):
     assert "Where the time goes" in out
 
 
-LOADS = {0.4: True, 2.35: False}
-"""Load factors of the default case: 17 % and 98 % of the busiest resource, the second beyond all drawn."""
+LOADS = {0.4: True, 2.6: False}
+"""Load factors of the default case: 17 % of the busiest resource, and more than it can."""
 
 
 @pytest.mark.parametrize("load", LOADS)

@@ -76,7 +76,7 @@ def test_a_network_on_chip_is_compared_and_swept(run, file):
     assert code == 0 and {"comparison", "analytic", "simulated", "units"} <= set(answer)
     assert answer["comparison"]["packet_latency"]["model"] == answer["analytic"]["metrics"]["packet_latency"]
     words = ("compare", path, "--option", "cycles=2000", "--replications", "2", "--plot", "parts.svg")
-    text = run(*words)[1]
+    text = run(*words, "--full")[1]
     assert "packet_latency" in text and "model:" in text
     assert "Where the time goes" in text and (path.parent / "parts.svg").exists()
     simulated = run("simulate", path, "--option", "cycles=2000", "--replications", "2", "--csv")[1]

@@ -99,7 +99,7 @@ def _output_waits(turns: Turns, loads: FloatArray) -> FloatArray:
     """
     count = turns.channels.shape[0]
 
-    def of_channel(values: FloatArray, sink: IntArray = turns.sink) -> FloatArray:
+    def of_channel(values: FloatArray, sink: Any = turns.sink) -> FloatArray:
         return np.asarray(np.bincount(sink, values, minlength=count), dtype=float)
 
     packets, work, square = (of_channel(v) for v in (turns.packets, turns.work, turns.square))
