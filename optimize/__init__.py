@@ -22,8 +22,7 @@ from optimize.blackbox import Between, Domain, Search
 from optimize.decisions.decide import decide
 from optimize.decisions.decision import Decision, Interrupted
 from optimize.programs.components import Component, tabulate
-from optimize.programs.front import ExactFront, exact_front
-from optimize.programs.milp import Choice, choose
+from optimize.programs.milp import Choice, ExactFront, choose, exact_front
 from optimize.programs.placement import Placement, place
 from optimize.search.exploration import Exploration
 from optimize.search.explore import explore

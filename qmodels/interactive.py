@@ -42,7 +42,7 @@ def what_if(spec: Any) -> Any:
     16
     """
     package("cases")
-    from cases.what_if.page import widget_of
+    from cases.what_if.server import widget_of
 
     return widget_of(spec)
 

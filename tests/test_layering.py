@@ -25,7 +25,7 @@ def allowed(module: str) -> tuple[str, ...]:
         extra = ("qmodels.solve",) if module.startswith("validate.comparison") else ()
         return ("validate", "qmodels.systems", "qmodels.checks", *extra)
     if module == "qmodels.interactive":  # opens what is on the floor above
-        return ("qmodels", "cases.what_if.page", "cases.cli.sizing")
+        return ("qmodels", "cases.what_if.server", "cases.cli.sizing")
     if module.startswith("qmodels.systems"):
         return ("qmodels.systems", "qmodels.checks", "qmodels.guarded")
     return ("qmodels",)

@@ -14,7 +14,7 @@ import pytest
 import qmodels as qm
 from cases.cli.main import main
 from optimize import tornado
-from validate.campaigns import progress
+from validate.campaigns import run as progress
 
 
 def test_metrics_complete_as_attributes_and_as_keys():

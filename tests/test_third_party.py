@@ -130,7 +130,7 @@ from validate import compare, simulate
 from qmodels.systems.spec.kind import kind_named, kinds
 from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 from qmodels.systems.spec.describe import describe, init
-from qmodels.systems.spec.text.schema import json_schema
+from qmodels.systems.spec.describe import json_schema
 
 booth = TollBooth()
 assert "toll-booth" in kinds() and kind_named("toll-booth").spec() is TollBooth

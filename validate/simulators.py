@@ -18,8 +18,8 @@ SIMULATORS = {
     "message-program": "messaging.experiment:ProgramExperiment",
     "dram": "dram.experiment:DramExperiment",
     "cache": "cache.hierarchies:CacheExperiment",
-    "llc-processor": "llc_processor.experiment:LlcProcessorExperiment",
-    "numa": "numa.experiment:NumaExperiment",
+    "llc-processor": "llc_processor:LlcProcessorExperiment",
+    "numa": "numa:NumaExperiment",
     "system": "composed.experiment:SystemExperiment",
     "work-queues": "work_queues.experiment:WorkQueuesExperiment",
 }

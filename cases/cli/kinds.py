@@ -209,7 +209,7 @@ def init(
 @command
 def schema(kind: KindName) -> int:
     """Print the JSON schema of a kind's files, with which editors complete and check them."""
-    from qmodels.systems.spec.text.schema import json_schema
+    from qmodels.systems.spec.describe import json_schema
 
     put(json.dumps(json_schema(kind), indent=2) + "\n")
     return 0

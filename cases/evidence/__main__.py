@@ -28,13 +28,23 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from cases.evidence import page
+from cases.evidence.calibrate import drawn_neighbours
 from cases.evidence.calibrate import report as calibration
 from cases.evidence.constants import GROUPS
 from cases.evidence.constants import report as constants
 from cases.evidence.difference import report as differences
-from cases.evidence.directions import drawn_neighbours
-from cases.evidence.freezing import answered, freeze
-from cases.evidence.record import LONG, SHORT, Record, read, renewed, resimulated, resolved, write
+from cases.evidence.record import (
+    LONG,
+    SHORT,
+    Record,
+    answered,
+    freeze,
+    read,
+    renewed,
+    resimulated,
+    resolved,
+    write,
+)
 from qmodels.systems.spec.kind import KINDS
 
 PLACE = Path(".evidence")

@@ -76,26 +76,24 @@ class Group:
 
 PP = "packet-processor"
 GROUPS = {
-    "memory.dram.ready": Group("qmodels.memory.dram.ready_waits", "dram", ("read_latency",)),
+    "memory.dram.ready": Group("qmodels.memory.dram.channel_waits", "dram", ("read_latency",)),
     "noc.collapse": Group("qmodels.noc.collapse", attribute="COLLAPSE", data=RINGS),
     "noc.congested": Group("qmodels.noc.collapse", attribute="CONGESTED", data=RINGS),
     "noc.source": Group("qmodels.noc.source_queue", metrics=("packet_latency",), data=NOC),
     "noc.spread": Group("qmodels.noc.delay_law", "", ("packet_latency_p99",), "SPREAD", NOC),
-    "noc.transfers": Group("qmodels.noc.message_rates", "message-program", ("execution_time",)),
+    "noc.transfers": Group("qmodels.noc.message_flow", "message-program", ("execution_time",)),
     "noc.waits": Group("qmodels.noc.waits", metrics=("packet_latency",), data=NOC),
     "packet_processor.conflicts": Group(
         "qmodels.packet_processor.trials.conflicts",
         PP,
         ("write_conflict_probability", "read_conflict_probability"),
     ),
-    "packet_processor.responses": Group("qmodels.packet_processor.networks.links", PP, ("packet_latency",)),
+    "packet_processor.responses": Group("qmodels.packet_processor.link_waits", PP, ("packet_latency",)),
     "packet_processor.walk": Group(
         "qmodels.packet_processor.trials.walk", PP, ("write_conflict_probability", "packet_latency")
     ),
-    "queues.round_robin": Group("qmodels.queues.disciplines.round_robin", data=ROUND_ROBIN),
-    "work_queues.ring": Group(
-        "qmodels.work_queues.imbalance", "work-queues", ("execution_time", "imbalance")
-    ),
+    "queues.round_robin": Group("qmodels.queues.disciplines.polling", data=ROUND_ROBIN),
+    "work_queues.ring": Group("qmodels.work_queues.growth", "work-queues", ("execution_time", "imbalance")),
 }
 
 
@@ -126,7 +124,7 @@ def _drawn(records: Sequence[Record], kind: str, metrics: tuple[str, ...]) -> Pr
 
 def _round_robin() -> Problem:
     """Return the log ratios of simulated waits under weighted round robin, system by system."""
-    from qmodels.queues.disciplines.round_robin import weighted_round_robin
+    from qmodels.queues.disciplines.polling import weighted_round_robin
 
     kept = load_table(ROOT / ROUND_ROBIN)
     systems = [kept["system"] == number for number in np.unique(kept["system"])]

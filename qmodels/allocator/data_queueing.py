@@ -8,8 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.allocator.access_order import AccessOrder, access_order, packet_order
-from qmodels.allocator.large_blocks import LargeBlocks, large_blocks, random_busy
+from qmodels.allocator.large_blocks import (
+    AccessOrder,
+    LargeBlocks,
+    access_order,
+    large_blocks,
+    packet_order,
+    random_busy,
+)
 from qmodels.allocator.stored import StoredPackets, overflow_metrics, seen_load, stored_packets
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.packets.data_queueing import DataQueueing, LineRate
@@ -178,7 +184,7 @@ def solve_data_queueing(spec: DataQueueing) -> Answer:
     `read_order_heads` what trials meet in a list of blocks that return as they are read. Overload is
     taken as lasting: a trace that fills the memory for a part of the time overflows, and runs its list
     dry, less. The alternatives are accounted for in
-    `qmodels.allocator.trials`.
+    `qmodels.allocator.trial_states`.
 
     Examples
     --------

@@ -7,8 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from qmodels.allocator.trial_states import Window, canonical, draw_any, draw_others
-from qmodels.allocator.trials import accesses_law
+from qmodels.allocator.trial_states import Window, accesses_law, canonical, draw_any, draw_others
 from qmodels.checks import FloatArray, IntArray
 
 LEAST_OVERLOAD = 0.005

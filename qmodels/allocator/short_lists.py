@@ -10,8 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from qmodels.allocator.trial_states import Window, canonical
-from qmodels.allocator.trials import accesses_law
+from qmodels.allocator.trial_states import Window, accesses_law, canonical
 from qmodels.checks import FloatArray, IntArray
 
 MOST_LENGTH = 512

@@ -2,7 +2,7 @@
 
 from qmodels.llc.characteristic_time import hit_ratios
 from qmodels.llc.hierarchy import copy_levels, exclusive_levels, inclusive_levels
-from qmodels.llc.slices import slice_shares
+from qmodels.llc.solve_cache import slice_shares
 
 __all__ = [
     "copy_levels",

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from qmodels.checks import FloatArray, IntArray
 from qmodels.llc.kept import TINY, kept_hit, lru_held, stage_rates
 from qmodels.llc.victim import next_lines, occupied_lines, victim_level
-from qmodels.systems.cache.lines import line_popularity
 from qmodels.systems.cache.llc_processor import LlcProcessor
+from qmodels.systems.cache.spec import line_popularity
 from qmodels.systems.traffic.popularity import Zipf
 
 DRAWN = 100_000

@@ -5,16 +5,39 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.llc.characteristic_time import hit_ratios
 from qmodels.llc.hierarchy import copy_levels, exclusive_levels, inclusive_levels
 from qmodels.llc.kept import kept_levels
-from qmodels.llc.slices import slice_shares
 from qmodels.numerics.nodes import smooth_nodes
-from qmodels.systems.cache.lines import line_popularity, slice_of
-from qmodels.systems.cache.spec import CacheSystem
+from qmodels.systems.cache.spec import HASHES, CacheSystem, line_popularity, slice_of
 from qmodels.systems.spec.answer import Answer
+
+
+def slice_shares(*, popularity: npt.ArrayLike, slices: int, hashing: str = "modulo") -> FloatArray:
+    """Share of the requests that go to each slice.
+
+    ``popularity``: probability of a request for each line, in the order of line numbers; ``slices``: slices;
+    a power of two for XOR folding; ``hashing``: "modulo", "xor" or "mixed", see
+    `qmodels.systems.cache.spec.slice_of`. Returns one share per slice. The largest times the slices is the
+    imbalance: slices of one server each carry at most one over it of what balanced ones would.
+
+    Exact.
+
+    >>> slice_shares(popularity=[0.4, 0.3, 0.2, 0.1], slices=2)
+    array([0.6, 0.4])
+    """
+    p = checks.nonnegative("popularity", popularity)
+    number = int(checks.count("slices", slices))
+    checks.choice("hashing", hashing, HASHES)
+    if hashing == "xor" and number & (number - 1):
+        raise ValueError(f"slices must be a power of two for XOR hashing, got {slices!r}")
+    where = slice_of(np.arange(len(p)), slices=number, hashing=hashing)
+    return np.asarray(np.bincount(where, weights=p, minlength=number), dtype=float)
+
 
 MOST_SLICED_LINES = 200_000
 """Above, a sliced level is taken as one cache: the more lines, the less that matters."""

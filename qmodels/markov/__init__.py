@@ -21,15 +21,16 @@ from qmodels.markov.chains.mean_field import (
 from qmodels.markov.chains.stationary import ChainClasses
 from qmodels.markov.processes.arrival_process import index_of_dispersion, lag_correlation, map_superposition
 from qmodels.markov.processes.map_g_1 import gi_ph_1, map_g_1, map_g_1_k
-from qmodels.markov.processes.map_ph_c import map_ph_c
-from qmodels.markov.processes.map_queues import map_map_1, map_ph_1
-from qmodels.markov.processes.moment_fits import map_from_correlation, ph_from_moments, third_moment_bounds
-from qmodels.markov.processes.phase_type_operations import (
+from qmodels.markov.processes.map_queues import map_map_1, map_ph_1, map_ph_c
+from qmodels.markov.processes.moment_fits import (
+    map_from_correlation,
     ph_canonical,
     ph_convolution,
+    ph_from_moments,
     ph_maximum,
     ph_minimum,
     ph_mixture,
+    third_moment_bounds,
 )
 from qmodels.markov.processes.qbd import QBDResult, qbd
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from qmodels.networks.answer import network_answer
 from qmodels.networks.facts import (
     all_exponential,
     answer_of,
     entering_flows,
     entering_scvs,
+    network_answer,
     no_model,
     servers_of,
     service_rates_of,

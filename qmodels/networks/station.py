@@ -9,8 +9,7 @@ import numpy as np
 
 from qmodels import queues
 from qmodels.checks import FloatArray
-from qmodels.networks.answer import network_answer
-from qmodels.networks.facts import no_model
+from qmodels.networks.facts import network_answer, no_model
 from qmodels.result import QueueResult
 from qmodels.systems.laws.kinds import is_exponential, is_renewal, markovian, phase_type
 from qmodels.systems.laws.phases import MAP, HyperExponential, PhaseType
@@ -215,7 +214,7 @@ def _renewal(q: Queue) -> Found | None:
 def _chain(q: Queue, arrivals: Any) -> Found | None:
     """Return MAP/PH/c as a chain, if it is one and small enough."""
     from qmodels.markov import map_ph_c
-    from qmodels.markov.processes.map_ph_c import states_of_servers
+    from qmodels.markov.processes.map_queues import states_of_servers
 
     source, law = markovian(arrivals), None if q.service is None else phase_type(q.service)
     servers = int(q.station.servers)

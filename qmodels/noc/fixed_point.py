@@ -48,7 +48,7 @@ class Load(NamedTuple):
     """The network at one load.
 
     Of each turn rate, squares of the work and factor of the wait; of each pair of channels work and squares;
-    of each channel packets, work and factors of the waits, see `qmodels.noc.turn_taking` (``smooth``) and
+    of each channel packets, work and factors of the waits, see `qmodels.noc.waits` (``smooth``) and
     `qmodels.noc.waits.find_waits` (``alone``).
     """
 

@@ -99,7 +99,7 @@ def solve_noc(noc: Noc) -> Answer:
     Cobham's factor, between that without preemption and that with it, since a packet under way loses
     its output to a more urgent one when its flits come late; weights divide them among flows; both
     conserve the work. Bursty sources multiply :math:`U` by the wait of MMPP/G/1 over that of M/G/1, see
-    `qmodels.noc.burstiness.burst_factor`. Circuits pass all else and slow it down by the part of the time
+    `qmodels.noc.waits.burst_factor`. Circuits pass all else and slow it down by the part of the time
     they leave.
 
     All this is for packets that hold the switch. Where each flit competes for it the latencies of 7
@@ -107,7 +107,7 @@ def solve_noc(noc: Noc) -> Answer:
     otherwise, at 85 % always too low (`tests/validate/noc/booksim_latency.csv`): ``doubts`` say so.
 
     Packets that a source sends to its targets in turn, one to each, meet less than those of random
-    targets: `qmodels.noc.turn_taking.smoothness` multiplies the waits of 1 and, unless credits come
+    targets: `qmodels.noc.waits.smoothness` multiplies the waits of 1 and, unless credits come
     late, of 2. On 16 such networks the mean size of the error is 1.6 % at 75 % of the saturation rate of
     random targets and 7 % at 90 %; 8 and 31 % without. Runs of several packets to each target wait
     longer than the model says, which takes their targets for random: with 16 in a run, at 60 % of that

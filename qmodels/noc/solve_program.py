@@ -28,7 +28,7 @@ def solve_program(spec: MessageProgram) -> Answer:
     Notes
     -----
     A fluid model on the level of messages, see `qmodels.noc.message_flow.course` and
-    `qmodels.noc.message_rates.transfer_rates`: exact where no two messages meet, an approximation
+    `qmodels.noc.message_flow.transfer_rates`: exact where no two messages meet, an approximation
     under contention. It takes milliseconds where messages do not meet and up to half a second for 16
     processes that all send to one.
 

@@ -10,10 +10,135 @@ import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.evidence.constants import kept
-from qmodels.noc.burstiness import burst_factor
-from qmodels.noc.turn_taking import smoothness
 from qmodels.noc.turns import Turns
+from qmodels.queues.general.mmpp_g1 import mmpp_g1_waits
 from qmodels.systems.noc.routes import Integers
+
+FULL = 1 - 1e-9
+
+
+def burst_factor(turns: Turns, loads: FloatArray) -> FloatArray:
+    r"""Return the factor of the waits for each channel, shape (loads, channels).
+
+    The mean wait of MMPP/G/1 over that of M/G/1. Of each on-off source a channel gets a part, at random; its
+    sources are taken for :math:`n = 1 / \sum_i (r_i / \lambda)^2` equal ones, :math:`r_i` of its
+    :math:`\lambda` packets per cycle being of source i. The sum of their rates is binomial; two states have
+    the same mean, variance :math:`\lambda^2 (P - 1) / n`, skewness and correlation time, hence the same
+    index of dispersion on all time scales, and are the source itself where there is one [1]_.
+
+    Where bursts do not fill a channel this is a number of the order of :math:`P`, however long they are;
+    :math:`1 + 2 N (1 - 1/P)^2`, the squared coefficient of variation of the gaps, is its limit for one
+    source near saturation.
+
+    An approximation: bursts that were delayed at one channel come to the next as they began.
+
+    References
+    ----------
+    .. [1] H. Heffes, D. M. Lucantoni, "A Markov modulated characterization of packetized voice and data
+       traffic and related statistical multiplexer performance", IEEE JSAC 4(6), 1986 (moments matched here
+       are others).
+    """
+    bursts, channels = turns.bursts, turns.channels
+    factor = np.ones((loads.size, len(channels)))
+    used = np.flatnonzero(turns.own_share > 0)
+    loaded = loads > 0
+    if bursts is None or not (used.size and loaded.any()):
+        return factor
+    load, share = loads[loaded, None], turns.own_share[used]
+    packets, work = load * channels[used, 0], np.minimum(load * channels[used, 1], FULL)
+    mean = work / packets
+    every = np.bincount(turns.sink, turns.square, minlength=len(channels))[used]
+    square = np.maximum(load * every / packets, mean**2)
+
+    on, change = (
+        1 / bursts.peak_to_mean,
+        bursts.peak_to_mean / (1 - 1 / bursts.peak_to_mean) / bursts.on_packets,
+    )
+    deviation = packets * np.sqrt(share * (bursts.peak_to_mean - 1))
+    skew = (1 - 2 * on) * np.sqrt(share / (on * (1 - on)))
+    high = (1 - skew / np.sqrt(4 + skew**2)) / 2
+    low_rate = np.maximum(packets - deviation * np.sqrt(high / (1 - high)), 0.0)
+    names = ("others", "rate", "peak", "ends", "mean", "square")
+    ends = (1 - high) * change * load * turns.sent[used]
+    columns = np.broadcast_arrays(low_rate, packets - low_rate, 1 / high, ends, mean, square)
+    behind, within = mmpp_g1_waits(**dict(zip(names, columns, strict=True)))
+    wait = (low_rate * behind + (packets - low_rate) * within) / packets
+    poisson = packets * square / (2 * (1 - work))
+    factor[np.ix_(loaded, used)] = np.maximum(wait / poisson, 1.0)
+    return factor
+
+
+CLOSEST = 1e-3
+"""Least part of a channel's time that is taken to be idle."""
+
+
+def smoothness(turns: Turns, loads: FloatArray) -> FloatArray:
+    r"""Return the factor of the waits for each channel, shape (loads, channels).
+
+    Of a source whose cycle is one packet to each of *C* targets, the packets for a part :math:`p` of
+    them pass a channel. Of *n* consecutive packets these are :math:`pn` on average with a variance
+    :math:`v(n)` over where in its cycle the source is, which returns to 0 after each cycle. The
+    index of dispersion of the counts in a time of :math:`n` packets of a Poisson source is
+
+    .. math:: I(n) = p + \frac{v(n)}{pn},
+
+    1 at once and :math:`p` in the long run. A queue's mean wait is that with Poisson arrivals times
+    the index at the time that it takes to settle [1]_, here :math:`n = \lambda_i E[S]/(1 - \rho)^2`
+    packets of source *i*; of a channel's sources the mean counts.
+
+    An approximation, for a source's packets one at a time to each target. Runs of several packets to
+    a target get the factor 1, as if targets were random: such sources also follow one another from
+    target to target, which makes the waits longer.
+
+    References
+    ----------
+    .. [1] K. W. Fendick, W. Whitt, "Measurements and approximations to describe the offered traffic
+       and predict the average workload in a single-server queue", Proc. IEEE 77(1), 1989 (idea;
+       recalled).
+    """
+    table = turns.table
+    count = len(table.channel_names)
+    result = np.ones((loads.size, count))
+    if not (table.source_step == 1).any():
+        return result
+    hops = np.diff(table.path_start)
+    flow = np.repeat(np.arange(hops.size), hops)
+    flow_of_hop = np.flatnonzero((table.source_step[table.source] == 1)[flow])
+    mine = flow[flow_of_hop]
+    key, pair = np.unique(
+        table.source[mine].astype(np.int64) * count + table.path_channel[flow_of_hop], return_inverse=True
+    )
+    source, channel = key // count, key % count
+    cycle = int(table.order.max()) + 1
+    # The chance that a source's packet for each target passes the channel; below 1 with split routes.
+    passes = np.zeros((key.size, cycle))
+    np.add.at(passes, (pair, table.order[mine]), table.share[mine] * cycle)
+    part = passes.mean(axis=1)
+    variance = _window_variance(passes)
+
+    busy, packets = turns.channels[:, 1], turns.channels[:, 0]
+    service = np.divide(busy, packets, out=np.zeros(count), where=packets > 0)
+    sent = np.bincount(table.source, turns.flow_rate, minlength=table.nodes)[source]
+    through = np.bincount(channel, sent * part, minlength=count)
+    for row, load in zip(result, loads, strict=True):
+        idle = np.maximum(1 - busy * load, CLOSEST)
+        window = np.maximum(load * sent * (service / idle**2)[channel], 1e-9)
+        whole = (window % cycle).astype(np.int64)
+        rest = window % cycle - whole
+        at = np.arange(key.size)
+        spread = (1 - rest) * variance[at, whole] + rest * variance[at, whole + 1]
+        index = part + (spread / window + (passes * (1 - passes)).mean(axis=1)) / part
+        total = np.bincount(channel, sent * part * index, minlength=count)
+        np.divide(total, through, out=row, where=through > 0)
+    return result
+
+
+def _window_variance(passes: FloatArray) -> FloatArray:
+    """Return the variance of the passes in 0, 1, ... up to all consecutive packets of the cycles."""
+    cycle = passes.shape[1]
+    sums = np.cumsum(np.concatenate([np.zeros((len(passes), 1)), passes, passes], axis=1), axis=1)
+    windows = [sums[:, n : n + cycle] - sums[:, :cycle] for n in range(cycle + 1)]
+    return np.stack([window.var(axis=1) for window in windows], axis=1)
 
 
 class WormholeLaw(NamedTuple):

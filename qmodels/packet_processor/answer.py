@@ -7,23 +7,169 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from qmodels.checks import FloatArray
+from qmodels.checks import FloatArray, Numeric
 from qmodels.guarded import explain_error
-from qmodels.packet_processor.balance import returns
+from qmodels.packet_processor.balance import Balance, returns
+from qmodels.packet_processor.controllers.errors import behind_controllers
 from qmodels.packet_processor.design import Columns, columns
-from qmodels.packet_processor.doubts import doubts
-from qmodels.packet_processor.energy import energy_per_packet
+from qmodels.packet_processor.following.recording import overloaded, rotation_of
 from qmodels.packet_processor.following.waits import PILED_UP
 from qmodels.packet_processor.latency import Latency, latency
+from qmodels.packet_processor.link_waits import link_shares
 from qmodels.packet_processor.load import OperatingPoint, operate
-from qmodels.packet_processor.networks.link_shares import link_shares
 from qmodels.packet_processor.overflow import blocking
-from qmodels.packet_processor.saturation import saturation_rate
 from qmodels.systems.packets.free_list import allocation_accesses
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.answer import Answer, Deferred, Later
-from qmodels.systems.traffic.arrivals import modelled
+from qmodels.systems.traffic.arrivals import Recorded, modelled
+
+
+def energy_per_packet(
+    spec: PacketProcessor,
+    *,
+    activations: Numeric,
+    bursts: Numeric,
+    flit_hops: Numeric,
+    pointer_accesses: Numeric,
+    lookups: Numeric,
+    packet_rate: Numeric,
+) -> Numeric:
+    """Return the energy of one carried packet, in nJ.
+
+    ``activations``, ``bursts``: rows opened and segments moved over a data bus, per carried packet;
+    ``flit_hops``: flits per carried packet, each counted once per link it holds; ``pointer_accesses``,
+    ``lookups``: pointer-memory accesses, and lookups, per carried packet; lookups cost nothing without
+    slices; ``packet_rate``: carried packets, which share the background power [packets/ns].
+    """
+    price, width = spec.energy, spec.noc.link_width
+    dynamic = (
+        activations * price.activation_nj
+        + bursts * price.burst_nj
+        + flit_hops * width * price.hop_pj_per_byte / 1000
+        + pointer_accesses * price.pointer_nj
+        + lookups * price.lookup_nj * (spec.llc.slices > 0)
+    )
+    background_mw = (
+        spec.channels * price.channel_mw
+        + spec.llc.slices * price.slice_mw
+        + spec.noc.topology.nodes * (price.router_mw + width * price.router_mw_per_byte)
+    )
+    return dynamic + background_mw / 1000 / packet_rate
+
+
+VALIDATED_RUN = 32.0
+VALIDATED_BANKS = 4.0
+FEW_TRIALS, BUSY = 2.0, 0.75
+"""Trials, and load of the DRAM buses, above which trials even out channels; the model knows nothing of it."""
+LONG_PACKET, LONG_LOAD = 12.0, 0.5
+"""Segments of a packet, and load, from which conflicts are off on few channels."""
+
+
+def doubts(c: Columns, point: Balance) -> dict[str, npt.NDArray[np.bool_]]:
+    """Effects that the model leaves out, in words, and the designs they apply to."""
+    load = point.load
+    router = c.spec.noc.router
+    few = router.virtual_channels < 2 or router.buffer_flits < 8
+    memory = _of_banks(c, point) if c.memory is None else behind_controllers(c, load)
+    memory = memory | _overloaded(c, point)
+    found = memory | {
+        f"free-list runs shorter than {VALIDATED_RUN:g} blocks": c.run_length < VALIDATED_RUN,
+        "blocks that do not return together leave no runs in a list once it is used up": (
+            np.full(load.shape, c.spec.free_list.return_order != "together") & (c.run_length > 1.0)
+        ),
+        "routers with fewer than 2 virtual channels of 8 flits, or another arbitration than round robin": (
+            np.full(load.shape, few or router.arbitration != "round_robin")
+        ),
+        "routers in which flits compete for the switch one by one": (
+            np.full(load.shape, not router.hold_switch_for_packet)
+        ),
+        "credits that come back later than a buffer is empty, for which the model does not stop": (
+            np.full(load.shape, c.late_credits)
+        ),
+    }
+    return {words: mask for words, mask in found.items() if words and mask.any()}
+
+
+def _overloaded(c: Columns, point: Balance) -> dict[str, npt.NDArray[np.bool_]]:
+    """Return the designs that stretches of a trace overload, and in words how far at most."""
+    if not isinstance(c.spec.workload.arrivals, Recorded):
+        return {}
+    stream = rotation_of(c.spec.workload)
+    part, backlog = overloaded(stream, point.load, c.hold * point.rate)
+    some = (part > 0) & (point.load < 1.0)
+    worst = int(np.argmax(part * some))
+    name = max(point.loads, key=lambda group: float(point.loads[group][worst]))
+    words = (
+        f"stretches of the trace, up to {100 * part[worst]:.2g} % of its time, offer more than the {name} "
+        f"carry: a backlog of up to {backlog[worst] / point.rate[worst] / 1000.0:.3g} us"
+    )
+    return {words: some, stream.doubt: np.ones_like(part, dtype=bool)}
+
+
+def _of_banks(c: Columns, point: Balance) -> dict[str, npt.NDArray[np.bool_]]:
+    """Effects that the model leaves out of a memory of banks."""
+    load, closed = point.load, c.closed_pages
+    evened = (c.trials > FEW_TRIALS) & (c.channels > 1) & (point.loads["dram buses"] > BUSY) & (load < 1.0)
+    return {
+        f"more than {FEW_TRIALS:g} trials, DRAM buses above {BUSY:.0%}: latency up to 16 % too high, "
+        "conflicts up to 45 % too low, so that the model orders trials wrongly": evened & (not closed),
+        f"fewer than {VALIDATED_BANKS:g} banks a channel": c.banks < VALIDATED_BANKS,
+        "closed pages where consecutive blocks share a bank": closed & (c.bank_step != 1),
+        "closed pages with several trials": closed & (c.trials > 1),
+        "blocks of a row on several banks": (not closed) & (c.bank_step < c.row_blocks),
+        "long packets in steps of at most 4 on at most 2 channels: conflicts up to 20 % too low": (
+            (c.mean_segments > LONG_PACKET) & (c.step <= 4) & (c.channels <= 2) & (load >= LONG_LOAD)
+        ),
+    }
+
+
+STEPS = 60
+TOLERANCE = 1e-6
+OVERSHOOT = 0.02
+
+
+def saturation_rate(point: Balance) -> FloatArray:
+    """Return the largest packet rate at which every resource keeps up, from a balance at any rate.
+
+    The load of the fullest resource is nearly proportional to the rate: the secant through the
+    last two loads leads past 1, then false position (the Illinois rule, which halves the weight of
+    an end that stays) narrows the bracket to `TOLERANCE`. Only designs that have not got there are
+    computed again. Where a load jumps, the rate of the jump is the answer.
+    """
+    count = point.rate.size
+    low, low_gap = np.zeros(count), np.full(count, -1.0)
+    high, high_gap = np.full(count, np.inf), np.ones(count)
+    rate, gap = point.rate.copy(), point.load - 1.0
+    kept_low, kept_high = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+    todo = np.arange(count)
+    for _ in range(STEPS):
+        now, off = rate[todo], gap[todo]
+        below = off < 0.0
+        up, down = todo[below], todo[~below]
+        slope = np.maximum(off[below] - low_gap[up], 1e-12) / (now[below] - low[up])
+        beyond = now[below] - off[below] * (1.0 + OVERSHOOT) / slope + 1e-4 * now[below]
+        high_gap[up[kept_high[up]]] /= 2.0
+        low_gap[down[kept_low[down]]] /= 2.0
+        low[up], low_gap[up] = now[below], off[below]
+        high[down], high_gap[down] = now[~below], off[~below]
+        kept_high[up], kept_low[up] = True, False
+        kept_high[down], kept_low[down] = False, True
+        following = np.empty_like(now)
+        following[below] = np.minimum(beyond, 4.0 * now[below])
+        bracketed = np.isfinite(high[todo])
+        both = todo[bracketed]
+        part = -low_gap[both] / (high_gap[both] - low_gap[both])
+        following[bracketed] = low[both] + (high[both] - low[both]) * np.clip(part, 0.01, 0.99)
+        rate[todo] = following
+        open_still = ~bracketed | (high[todo] - low[todo] > TOLERANCE * rate[todo])
+        todo = todo[open_still]
+        if todo.size == 0:
+            break
+        point = point.at(rate, todo)
+        gap[todo] = point.load[todo] - 1.0
+    return np.where(np.isfinite(high), (low + high) / 2, low)
 
 
 def solve_packet_processor(spec: PacketProcessor) -> Answer:

@@ -10,7 +10,7 @@ import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
 from qmodels.packet_processor.design import Columns
-from qmodels.packet_processor.networks.links import PATH_LINKS, PIPELINE
+from qmodels.packet_processor.link_waits import PATH_LINKS, PIPELINE
 from qmodels.packet_processor.numbers import REQUEST_GAP, REQUESTS, RESPONSES, TRAINS, Shared, numbers
 from qmodels.packet_processor.ring import (
     ACCESSES,

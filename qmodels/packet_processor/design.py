@@ -12,10 +12,9 @@ import numpy.typing as npt
 from qmodels.checks import FloatArray
 from qmodels.llc import hit_ratios
 from qmodels.numerics.tables import distinct
-from qmodels.packet_processor.controllers.columns import Controlled, check_controlled, controlled
+from qmodels.packet_processor.controllers.table import Controlled, check_controlled, controlled
 from qmodels.packet_processor.trials.columns import TrialColumns, trial_columns
-from qmodels.packet_processor.trials.density import Density, density
-from qmodels.packet_processor.trials.row_visits import RowVisits, row_visits
+from qmodels.packet_processor.trials.density import Density, RowVisits, density, row_visits
 from qmodels.systems.memory.dram import Dram
 from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.systems.memory.dram_system import DramSystem

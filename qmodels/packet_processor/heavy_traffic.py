@@ -20,9 +20,8 @@ import numpy as np
 from qmodels.checks import FloatArray
 from qmodels.numerics.tables import distinct
 from qmodels.packet_processor.design import Columns
+from qmodels.packet_processor.link_waits import WORK, WORK_SQUARE, WORK_TRAINS, link_shares
 from qmodels.packet_processor.load import OperatingPoint
-from qmodels.packet_processor.networks.link_shares import link_shares
-from qmodels.packet_processor.networks.links import WORK, WORK_SQUARE, WORK_TRAINS
 from qmodels.packet_processor.numbers import REQUESTS, RESPONSES
 from qmodels.packet_processor.ring import AREA_HIT, AREA_OPENED
 from qmodels.systems.packets.packet_processor import ProcessorNoc

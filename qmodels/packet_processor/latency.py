@@ -12,7 +12,7 @@ from qmodels.checks import FloatArray
 from qmodels.numerics.tables import distinct
 from qmodels.packet_processor.balance import returns
 from qmodels.packet_processor.bursts import Bursts, burst_waits
-from qmodels.packet_processor.controllers.columns import Controlled
+from qmodels.packet_processor.controllers.table import Controlled
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.following.waits import followed
 from qmodels.packet_processor.heavy_traffic import Waits, harmonic, interpolated

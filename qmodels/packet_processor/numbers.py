@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
+from qmodels.packet_processor import link_waits as links
 from qmodels.packet_processor.design import Columns
-from qmodels.packet_processor.networks import links
-from qmodels.packet_processor.networks.links import NETWORK, network_columns
+from qmodels.packet_processor.link_waits import NETWORK, network_columns
 
 (
     MEAN, SQUARE, ENGINES, HELD_POWER, CLOSED, BEHIND, LAW, MISSES, LOOKUPS, HOLD, SEGMENT, REQUEST, CHANNELS,
@@ -33,7 +33,7 @@ class Shared(NamedTuple):
     # that another one follows, and weight of the wait of each link.
     start: IntArray
     links: FloatArray
-    blocking: FloatArray  # see `qmodels.packet_processor.networks.blocking`
+    blocking: FloatArray  # see `qmodels.packet_processor.link_waits`
     # visits, starts: tables of the walks, (walks, arcs, kinds, points) and (walks, kinds, points).
     visits: FloatArray
     starts: FloatArray

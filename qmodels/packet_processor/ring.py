@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from qmodels.numerics.kernels import kernel, part
+from qmodels.packet_processor.link_waits import END_BUFFER, PIPELINE, network
 from qmodels.packet_processor.memory import bank_wait, bus_waits, found_opened, train_areas
-from qmodels.packet_processor.networks.links import END_BUFFER, PIPELINE, network
 from qmodels.packet_processor.numbers import (
     BEHIND,
     BURST,
@@ -38,9 +38,8 @@ from qmodels.packet_processor.numbers import (
     STEP,
     TRAINS,
 )  # fmt: skip
-from qmodels.packet_processor.trials.conflicts import outstanding_writes
+from qmodels.packet_processor.trials.conflicts import chain, outstanding_writes
 from qmodels.packet_processor.trials.density import held, near
-from qmodels.packet_processor.trials.rejections import chain
 from qmodels.packet_processor.trials.rows import (
     open_for_later,
     read_changes,
@@ -216,7 +215,7 @@ def held_up(z: Any, work: Any, intensity: Any, used: Any, blocked: Any) -> Any:
     does not fit into the buffers in front of its ejection link waits at the channels, first come, first
     served, and holds up the responses to the other engines, which hold up each other. The work at
     an ejection link is taken as exponential where there is any. The time grows with the square root of
-    the other engines (`qmodels.packet_processor.networks.links.ResponseLaw`). Packets that come one by one
+    the other engines (`qmodels.packet_processor.link_waits.ResponseLaw`). Packets that come one by one
     hold up each other on the way as well; the larger of the two counts.
     """
     trains = 0.0

@@ -1,8 +1,7 @@
 """Single stations: one published model is one pure function over arrays."""
 
-from qmodels.queues.disciplines.polling import polling
+from qmodels.queues.disciplines.polling import polling, polling_limited, weighted_round_robin
 from qmodels.queues.disciplines.priority import mg1_nonpreemptive, mg1_preemptive_resume
-from qmodels.queues.disciplines.round_robin import polling_limited, weighted_round_robin
 from qmodels.queues.disciplines.sharing import mg1_ps, mm1_dps, mm1_ps
 from qmodels.queues.disciplines.srpt import fb_response_time, mg1_fb, mg1_srpt, srpt_response_time
 from qmodels.queues.disciplines.vacation import mg1_setup, mg1_vacations

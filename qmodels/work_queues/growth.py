@@ -3,15 +3,174 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.systems.programs.region import Growth
+from qmodels.evidence.constants import kept
+from qmodels.systems.programs.region import Growth, grow
 from qmodels.systems.programs.work_queues import WorkQueues
-from qmodels.work_queues.contention import visit_time_unchecked
-from qmodels.work_queues.imbalance import ring_surplus
-from qmodels.work_queues.layers import layers_of
+
+
+class RingLaw(NamedTuple):
+    """The deviation of the tasks that one task passes on around a ring, see `ring_surplus`.
+
+    Parameters
+    ----------
+    deviation : float
+        In long rings, of equal tasks. [tasks]
+    by_compute : float
+        What it grows by with the coefficient of variation of the computing time. [tasks]
+    full : float
+        Queues of a long ring; below, the deviation falls with the root of their number. [queues]
+    """
+
+    deviation: float
+    by_compute: float
+    full: float
+
+
+LAW = kept(RingLaw, "work_queues.ring")
+
+
+def step_deviation(*, queues: int, compute_scv: float) -> float:
+    """Return the deviation of the tasks that one task passes on around a ring."""
+    full = LAW.deviation + LAW.by_compute * np.sqrt(compute_scv)
+    return float(full * min(1.0, np.sqrt(queues / LAW.full)))
+
+
+def expected_maximum(*, means: npt.ArrayLike, deviations: npt.ArrayLike) -> float:
+    r"""Mean of the largest of independent normal numbers.
+
+    :math:`E[\max] = b - \int_{-\infty}^b \prod_i \Phi((x - m_i)/\sigma_i)\,dx` for a b beyond them
+    all, by the trapezoidal rule; numbers without deviation are exact.
+    """
+    from scipy.special import ndtr
+
+    m, d = np.broadcast_arrays(
+        checks.finite("means", means).ravel(), checks.nonnegative("deviations", deviations).ravel()
+    )
+    low, high = float(np.max(m - 9 * d)), float(np.max(m + 9 * d))
+    if high <= low:
+        return high
+    x = np.linspace(low, high, 2001)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = (x[:, None] - m) / d
+    below = np.where(d > 0, ndtr(z), x[:, None] >= m)
+    return high - float(np.trapezoid(below.prod(axis=1), x))
+
+
+def ring_surplus(*, tasks: float, queues: int, compute_scv: float = 0.0) -> float:
+    r"""Tasks by which the busiest of a ring of queues exceeds the mean when each passes on to the next.
+
+    ``tasks``: tasks N of all queues together; ``queues``: queues M in the ring; ``compute_scv``: squared
+    coefficient of variation of a task's time.
+
+    Queue i + 1 runs the tasks found by queue i: around the ring the numbers form a random walk with M
+    steps, each of variance :math:`\sigma^2 N/M`, that ends where it began. The mean range of a
+    Brownian bridge is :math:`\sqrt{\pi/2}`, its largest departure from the mean half of that, and a
+    walk in steps reaches less far than a continuous one by 0.5826 steps:
+
+    .. math:: \sigma \left(\sqrt{\pi/8}\sqrt N - 0.5826 \sqrt{N/M}\right).
+
+    An approximation: the :math:`\sigma` of `step_deviation` is measured, not derived, since who is
+    late finds his neighbours taken, and short queues therefore find more than long ones.
+
+    References
+    ----------
+    .. [1] N. H. Kuiper, "Tests concerning random points on a circle", Proc. Koninklijke Nederlandse
+       Akademie van Wetenschappen A 63 (1960), 38-47: the range of a Brownian bridge.
+    .. [2] D. Siegmund, "Corrected diffusion approximations in certain random walk problems", Advances
+       in Applied Probability 11 (1979), 701-719: 0.5826.
+    """
+    total = float(checks.nonnegative("tasks", tasks))
+    count = int(checks.count("queues", queues))
+    scv = float(checks.nonnegative("compute_scv", compute_scv))
+    deviation = step_deviation(queues=count, compute_scv=scv)
+    reach = np.sqrt(np.pi / 8 * total) - 0.5826 * np.sqrt(total / count)
+    return float(deviation * max(reach, 0.0)) if count > 1 else 0.0
+
+
+def ring_block_imbalance(*, tasks: float, queues: int, blocks: int, compute_scv: float = 0.0) -> float:
+    r"""Mean surplus of the busiest of equal sections of a ring of queues, as a share of an equal part.
+
+    ``tasks``: tasks of all queues together; ``queues``, ``blocks``: queues in the ring, and its equal
+    sections, such as clusters of cores; ``compute_scv``: squared coefficient of variation of a task's time.
+
+    The departures of the queues are taken for independent and normal, so that the largest of them all is
+    the `ring_surplus`; a section has the mean of its queues. Simulated imbalances of four clusters of
+    four cores are 0.07 to 0.10 where this gives 0.07.
+    """
+    total = float(checks.positive("tasks", tasks))
+    count = int(checks.count("blocks", blocks))
+    if count == 1:
+        return 0.0
+    scv = float(checks.nonnegative("compute_scv", compute_scv))
+    surplus = ring_surplus(tasks=total, queues=queues, compute_scv=scv)
+    one = surplus / expected_maximum(means=np.zeros(queues), deviations=np.ones(queues))
+    largest = expected_maximum(means=np.zeros(count), deviations=np.ones(count))
+    return float(one * largest / np.sqrt(queues / count) / (total / queues))
+
+
+def visit_time(*, customers: npt.ArrayLike, service_time: npt.ArrayLike, away_time: npt.ArrayLike) -> Any:
+    r"""Mean response time of one server that serves a few customers in a cycle, each for a fixed time.
+
+    ``customers``: customers n >= 0; fractions stand for means. Fewer than 1 count as 1; ``service_time``:
+    fixed time s of a service [time]; ``away_time``: mean time Z from the end of a visit to the next arrival
+    of the same customer [time]. Returns waiting and service together, of the broadcast shape; never
+    overloaded, at most n s.
+
+    Mean value analysis with the arrival theorem of Bard and Schweitzer: an arrival finds the share
+    (n - 1)/n of the mean number x n/(Z + x); who is in service has half of it left:
+
+    .. math:: x = s + s \frac{n-1}{Z+x} \left(x - \frac s2\right),
+
+    a quadratic equation in x, and at least n s - Z, since the server does no more than it can. Exact
+    for one customer and in the limit of many; an approximation in between.
+    """
+    n = np.maximum(checks.nonnegative("customers", customers), 1.0)
+    s = checks.nonnegative("service_time", service_time)
+    z = checks.nonnegative("away_time", away_time)
+    return visit_time_unchecked(n, s, z)[()]
+
+
+def visit_time_unchecked(n: FloatArray, s: FloatArray, z: FloatArray) -> FloatArray:
+    """Return `visit_time` of at least one customer, without checks: for inner loops."""
+    half = 0.5 * (n * s - z)
+    root = np.sqrt(np.maximum(half**2 + s * z - 0.5 * (n - 1.0) * s**2, 0.0))
+    return np.asarray(np.clip(half + root, np.maximum(s, n * s - z), n * s))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Layers:
+    """Tasks by the number of steps from the seed and by the cluster of their data."""
+
+    tasks: FloatArray  # how many there are
+    blocks: FloatArray  # their mean number of blocks
+    children: FloatArray  # tasks of the next layer, by cluster, that one task finds
+
+
+def layers_of(spec: WorkQueues) -> Layers:
+    """Return the layers of a spec's tasks; a bag is one layer."""
+    clusters, homes, blocks = spec.machine.clusters, spec.homes, spec.blocks
+    if isinstance(spec.tasks, Growth):
+        graph = grow(spec.tasks)
+        depth, parent = graph.depth, graph.parent
+    else:
+        depth, parent = np.zeros_like(homes), np.full_like(homes, -1)
+    count = int(depth.max()) + 1
+    tasks, work = np.zeros((count, clusters)), np.zeros((count, clusters))
+    np.add.at(tasks, (depth, homes), 1.0)
+    np.add.at(work, (depth, homes), blocks)
+    children = np.zeros((count, clusters, clusters))
+    later = np.flatnonzero(parent >= 0)
+    np.add.at(children, (depth[parent[later]], homes[parent[later]], homes[later]), 1.0)
+    some = np.maximum(tasks, 1.0)
+    return Layers(tasks=tasks, blocks=work / some, children=children / some[:, :, None])
+
 
 MOST_ROUNDS = 200_000
 

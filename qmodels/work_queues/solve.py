@@ -7,8 +7,7 @@ import numpy as np
 from qmodels.systems.programs.region import Growth, grow
 from qmodels.systems.programs.work_queues import WorkQueues
 from qmodels.systems.spec.answer import Answer
-from qmodels.work_queues.growth import Rounds, run_rounds
-from qmodels.work_queues.imbalance import expected_maximum, ring_block_imbalance
+from qmodels.work_queues.growth import Rounds, expected_maximum, ring_block_imbalance, run_rounds
 
 
 def solve_work_queues(spec: WorkQueues) -> Answer:
@@ -36,8 +35,8 @@ def solve_work_queues(spec: WorkQueues) -> Answer:
     An approximation with four parts. The tasks flow from layer to layer of the search by breadth, a
     round of one task per core at a time (`qmodels.work_queues.growth`); thefts move fluid between
     queues by the spec's own rule. Waits at memories and locks follow from the cores busy in the round
-    (`qmodels.work_queues.contention`). Where each queue passes its tasks on to the next, the busiest
-    has a surplus (`qmodels.work_queues.imbalance`). At the end, the slowest of G queues that are not
+    (`qmodels.work_queues.growth`). Where each queue passes its tasks on to the next, the busiest
+    has a surplus (`qmodels.work_queues.growth`). At the end, the slowest of G queues that are not
     balanced is the largest of G normal numbers, and of k cores the last ends
     :math:`\sigma (1/2 + \dots + 1/k)` after the mean, exact for exponential times.
 

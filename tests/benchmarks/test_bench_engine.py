@@ -20,7 +20,7 @@ from qmodels.laws import Exponential
 from validate.engine.histogram import BINS
 from validate.engine.sampling import law_table
 from validate.engine.streams import new_streams
-from validate.network.recursion_kernel import TOTALS, serve_batches
+from validate.network.recursions import TOTALS, serve_batches
 from validate.network.replication import advance
 from validate.network.world import new_world
 

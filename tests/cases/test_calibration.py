@@ -15,9 +15,18 @@ from hypothesis import strategies as st
 
 import qmodels as qm
 from cases.evidence.__main__ import DRAWN
-from cases.evidence.calibrate import ROOT, Residual, calibrated, coverage, residuals, seen
+from cases.evidence.calibrate import (
+    DECISIONS,
+    ROOT,
+    Residual,
+    calibrated,
+    coverage,
+    directions,
+    neighbours,
+    residuals,
+    seen,
+)
 from cases.evidence.constants import Group, loaded, measure
-from cases.evidence.directions import DECISIONS, directions, neighbours
 from cases.evidence.page import picture
 from cases.evidence.record import read, resolved
 from optimize import replace_fields

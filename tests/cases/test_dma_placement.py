@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cases.published.paper import published_case
-from cases.published.srp_placement import RESOLUTION, DmaProblem, placed_machine, problem_of
+from cases.published.srp import RESOLUTION, DmaProblem, placed_machine, problem_of
 
 MACHINE = published_case("srp").names["blurring_file"]()
 

@@ -14,8 +14,7 @@ import pytest
 from cases.evidence.__main__ import main
 from cases.evidence.difference import differences, errors, report
 from cases.evidence.draw import draw
-from cases.evidence.freezing import freeze
-from cases.evidence.record import drawn, outcome, read, renewed, solved, spec_of, write
+from cases.evidence.record import drawn, freeze, outcome, read, renewed, solved, spec_of, write
 from qmodels.systems.spec.kind import KINDS
 from qmodels.systems.spec.text.toml import to_toml
 from qmodels.traffic import Recorded
@@ -114,7 +113,7 @@ def test_an_error_is_an_answer() -> None:
 def test_frozen_answers_stay_and_a_stopped_freeze_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cases.evidence.freezing.SHARES", {"dram": 0.5, "llc-processor": 0.5})
+    monkeypatch.setattr("cases.evidence.record.SHARES", {"dram": 0.5, "llc-processor": 0.5})
     file = tmp_path / "frozen.jsonl.xz"
     freeze(file, count=8, simulations=0, seed=3, executor=Inline())
     kept = list(read(file))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases.study.page import _packed, page
+from cases.study.files import _packed, page
 from cases.study.screen import screen_of
 
 READY = "document.documentElement.dataset.ready === 'yes'"

@@ -170,7 +170,7 @@ def test_saving_twice_gives_the_same_files_and_failing_leaves_the_old(small_stud
     def fail(study):
         raise OSError("disk full")
 
-    monkeypatch.setattr("cases.study.page.page", fail)
+    monkeypatch.setattr("cases.study.files.page", fail)
     with pytest.raises(OSError, match="disk full"):
         save_study(study, tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

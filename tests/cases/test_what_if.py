@@ -12,9 +12,8 @@ import pytest
 import qmodels as qm
 from cases.systems import system_files
 from cases.what_if import session as sessions
-from cases.what_if.answering import plain
 from cases.what_if.controls import changed, controls
-from cases.what_if.session import Session
+from cases.what_if.session import Session, plain
 from qmodels.systems.spec.fields import is_branch, walk
 from qmodels.systems.spec.kind import kinds
 from qmodels.systems.spec.text.toml import spec_from_toml, to_toml

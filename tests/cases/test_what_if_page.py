@@ -8,8 +8,7 @@ import threading
 import pytest
 
 import qmodels as qm
-from cases.what_if.page import module, style
-from cases.what_if.server import Server
+from cases.what_if.server import Server, module, style
 from cases.what_if.session import Session
 from qmodels.systems.spec.kind import kind_named
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from optimize import Interrupted, Space, decide, explore, nondominated
 from optimize.decisions.correction import Correction, features_of
-from optimize.decisions.worth import QUANTILE, Known, chances
+from optimize.decisions.state import QUANTILE, Known, chances
 from optimize.search.pareto import ideal_distance
 
 

@@ -149,7 +149,7 @@ def crowd(groups, options, metrics):
 
 
 def test_a_front_out_of_time_or_room_has_points_and_says_so(monkeypatch):
-    monkeypatch.setattr("optimize.programs.front.HASTE", 200)
+    monkeypatch.setattr("optimize.programs.milp.HASTE", 200)
     groups = crowd(20, 12, "abc")
     front = exact_front(groups, minimize=METRICS[:3], time_limit=1e-9)
     assert front.status == "feasible" and not front.proven and front.gap is None

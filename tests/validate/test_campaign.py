@@ -21,7 +21,7 @@ from qmodels.systems.packets.data_queueing import Allocation, DataMemory
 from qmodels.systems.spec import kind
 from qmodels.systems.spec.fields import varied_fields
 from validate import CampaignInterrupted, simulate, write_parquet
-from validate.campaigns.progress import TerminalProgress, announce
+from validate.campaigns.run import TerminalProgress, announce
 from validate.network.replication import visit_records
 
 
@@ -326,7 +326,7 @@ def test_a_bar_on_a_terminal_and_nothing_in_a_pipe(monkeypatch, terminal):
     monkeypatch.setattr(sys, "stderr", error)
     monkeypatch.setenv("TERM", "xterm")
     clock = iter([0.0, 0.5, *(10.0,) * 3])
-    monkeypatch.setattr("validate.campaigns.progress.monotonic", lambda: next(clock))
+    monkeypatch.setattr("validate.campaigns.run.monotonic", lambda: next(clock))
     with TerminalProgress() as progress:
         progress(100, 500)
         assert error.text == ""
@@ -359,7 +359,7 @@ def test_long_runs_say_before_how_long_they_take_on_a_terminal(monkeypatch, term
         runs.append(short)
 
     clock = iter([0.0, 90.0, 100.0, 103.0])  # the second pilot counts: 3 s
-    monkeypatch.setattr("validate.campaigns.progress.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("validate.campaigns.run.perf_counter", lambda: next(clock))
     announce(pilot, [experiment] * 2, replications=4, cores=2)
     # 8 replications of 40 pilots' length, two at once.
     assert error.text == ("about 8:00 on 2 cores\n" if terminal else "")

@@ -19,9 +19,9 @@ from validate.composed import strands as system_strands
 from validate.composed.memories import in_order as system_banks
 from validate.data_queueing import kernel as data_queueing_kernel
 from validate.data_queueing import world as data_queueing_world
+from validate.data_queueing.free_lists import prefetch
 from validate.engine import events as engine
 from validate.engine import jit
-from validate.engine.prefetch import prefetch
 
 KERNELS = (
     data_queueing_world,

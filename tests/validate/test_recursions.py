@@ -28,7 +28,7 @@ from validate.estimates.statistics import (
 )
 from validate.network import recursions
 from validate.network import replication as network_replication
-from validate.network.recursion_kernel import CUSTOMERS, DELAYED, SERVED, SPAN, TOTALS, WAITED, serve_batches
+from validate.network.recursions import CUSTOMERS, DELAYED, SERVED, SPAN, TOTALS, WAITED, serve_batches
 from validate.network.replication import VISITS, NetworkJob
 
 POISSON = Exponential(mean=1.25)

@@ -15,11 +15,23 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import IntArray
-from qmodels.systems.cache.lines import feistel, line_popularity
-from qmodels.systems.cache.spec import CacheSystem
+from qmodels.systems.cache.spec import CacheSystem, feistel, line_popularity
 from qmodels.systems.traffic.popularity import MOST_ENTRIES, Zipf
-from validate.cache.hierarchy_kernel import HASHES, INCLUSIONS, PLAN, access, run, slice_number
-from validate.cache.lru_kernel import LAW, REPLACEMENTS, alias, alias_line, new_caches, zipf_law, zipf_line
+from validate.cache.kernels import (
+    HASHES,
+    INCLUSIONS,
+    LAW,
+    PLAN,
+    REPLACEMENTS,
+    access,
+    alias,
+    alias_line,
+    new_caches,
+    run,
+    slice_number,
+    zipf_law,
+    zipf_line,
+)
 from validate.campaigns.experiment import Experiment, Job
 from validate.engine.jit import lean
 from validate.engine.streams import uniform
@@ -43,13 +55,13 @@ class Hierarchies(NamedTuple):
     # table is empty draws by its law.
     bounds: Any
     drawn: Any
-    # caches, slots, table: see `validate.cache.lru_kernel`.
+    # caches, slots, table: see `validate.cache.kernels`.
     caches: Any
     slots: Any
     table: Any
     streams: Any  # three for each system, see `SOURCES`
     # cut, other, law, keys: alias tables, laws and the keys of their assignments, see
-    # `validate.cache.lru_kernel`.
+    # `validate.cache.kernels`.
     cut: Any
     other: Any
     law: Any

@@ -14,8 +14,7 @@ from qmodels import checks
 from qmodels.systems.spec.cost import afford
 from qmodels.systems.spec.store import ResultStore
 from validate.campaigns.experiment import Campaign, CampaignInterrupted, Experiment
-from validate.campaigns.progress import Progress, TerminalProgress, announce
-from validate.campaigns.run import Point, Replicator
+from validate.campaigns.run import Point, Progress, Replicator, TerminalProgress, announce
 from validate.simulators import own_options, simulator_of
 
 

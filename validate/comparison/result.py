@@ -320,7 +320,7 @@ class SweepComparison:
             or the load. Other settings that vary make a series each. Without any such number the
             model is drawn against the reference.
         """
-        from validate.comparison.plot import plot
+        from validate.comparison.picture import plot
 
         return plot(self, metrics, x)
 

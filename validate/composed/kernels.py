@@ -17,8 +17,7 @@ from qmodels.systems.memory.dram_system import DramSystem, dram
 from qmodels.systems.packets.free_list import RETURN_ORDERS, FreeList
 from qmodels.systems.traffic.popularity import Zipf
 from validate.cache.hierarchies import SOURCES, Hierarchies, new_hierarchies, warm_up
-from validate.cache.hierarchy_kernel import PLAN
-from validate.cache.lru_kernel import CACHE, LAW, SLOT
+from validate.cache.kernels import CACHE, LAW, PLAN, SLOT
 from validate.composed.memories.in_order import Located, memories
 from validate.composed.network import grown_network, no_network
 from validate.composed.state import SERVER

@@ -8,11 +8,10 @@ import numpy as np
 
 from validate.data_queueing import operations as manager
 from validate.data_queueing import world as c
-from validate.data_queueing.free_lists import NONE
+from validate.data_queueing.free_lists import NONE, prefetch
 from validate.data_queueing.world import World
 from validate.engine.events import next_event, pending, schedule
 from validate.engine.jit import inlined, lean, part
-from validate.engine.prefetch import prefetch
 
 NEVER = np.inf
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from validate.data_queueing import free_lists as fl
 from validate.data_queueing import world as c
-from validate.data_queueing.free_lists import NONE, VMS1, VMS2, VMS3
+from validate.data_queueing.free_lists import NONE, VMS1, VMS2, VMS3, prefetch
 from validate.data_queueing.world import World
 from validate.engine.jit import inlined, part
-from validate.engine.prefetch import prefetch
 
 access_bank = fl.access_bank
 

@@ -29,8 +29,7 @@ import numpy as np
 
 from qmodels.systems.memory.dram_system import DramSystem
 from validate.dram import state as c
-from validate.dram.kernel import step_until
-from validate.dram.order_kernel import serve_in_order
+from validate.dram.kernel import serve_in_order, step_until
 from validate.dram.state import Channel
 from validate.engine.jit import inlined, lean
 

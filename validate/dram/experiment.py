@@ -48,8 +48,7 @@ class Run:
 
 def run_replication(job: DramJob) -> Run:
     """Run one replication."""
-    from validate.dram.kernel import run_channel
-    from validate.dram.order_kernel import run_channel_in_order
+    from validate.dram.kernel import run_channel, run_channel_in_order
 
     serve = run_channel_in_order if job.spec.scheduler == "in-order" else run_channel
     accesses = draw_accesses(job.spec, seed=job.seed, replication=job.replication, accesses=job.accesses)

@@ -33,7 +33,7 @@ class NetworkExperiment(Experiment):
     batches: the result's ``short``. Where jobs pile up, the result's ``stable`` is False and the
     times of the station are ``inf``. A single FIFO station without losses goes by recursion. Where rare
     long services decide a mean, it has no upper end; with one FIFO server and independent gaps it is
-    taken from the idle times instead (`validate.network.idle_times`).
+    taken from the idle times instead (`validate.network.summary`).
 
     Metrics are given by name and, in brackets, place: ``mean_response_time[disk]``, and
     ``[disk, read]`` where there are several classes. A network of one station leaves its name out.

@@ -13,26 +13,232 @@ come between them (`validate.noc.trains`): every flit moves in the same cycle as
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numba.cpython.unsafe.numbers import trailing_zeros
 
 from validate.engine.jit import inlined, lean
-from validate.noc.flits import ONE, ask, list_input, return_credits, scatter
+from validate.noc.flits import CIRCUIT_RANK, NONE, ONE, ask, launch, list_input, return_credits, scatter
 from validate.noc.sources import forget, send_flits
 from validate.noc.state import (
+    ACTIVE,
+    ARBITRATION,
     BUFFER,
     DELIVERED,
     FLAGS,
     HEAD,
+    HOLDS,
+    IN_NETWORK,
     LAST_MOVE,
+    NO_KEY,
     SHIFT,
     SPAN,
     TAIL,
+    WEIGHTED,
     WHEEL,
     WHOLE,
     World,
 )
-from validate.noc.switch import allocate
-from validate.noc.trains import end_trains, time_of
+from validate.noc.trains import begin_train, end_trains, time_of
+
+_HELD = -1
+_RANK = 1 << 20
+_WAITS = 1 << 19
+
+
+@inlined
+def allocate(world: World, now: int) -> None:
+    """Let every input with something to send ask for an output, and every output take one that asks."""
+    channel, clock, lists = world.channel, world.clock, world.lists
+    vc, shift = world.vc, clock[SHIFT]
+    kept = asked = given_up = 0
+    for k in range(clock[ACTIVE]):
+        c = lists[0, k]
+        i, key = _put_forward(world, c, now)
+        if i >= 0:
+            o = vc[i]["out"]
+            standing = channel[o]["key"]
+            if key < standing:
+                channel[o]["key"] = key
+                if standing == NO_KEY:
+                    lists[2, asked] = o
+                    asked += 1
+                else:
+                    c = channel[o]["winner"] >> shift
+                channel[o]["winner"] = i
+                if standing == NO_KEY:
+                    continue
+        elif i < -1:
+            lists[3, given_up] = c
+            given_up += 1
+        # It stays among the active ones; those that win are put back if something is left.
+        lists[0, kept] = c
+        kept += 1
+    clock[ACTIVE] = kept
+    for k in range(given_up):
+        c = lists[3, k]
+        channel[vc[channel[c]["held_vc"]]["out"]]["held_by"] = -1
+        channel[c]["held_vc"] = -1
+    for k in range(asked):
+        o = lists[2, k]
+        i = channel[o]["winner"]
+        c = i >> shift
+        if not _move(world, i, o, now):
+            continue
+        channel[o]["key"] = NO_KEY
+        if (channel[c]["body"] | channel[c]["head"]) != NONE or channel[c]["held_vc"] >= 0:
+            lists[0, clock[ACTIVE]] = c
+            clock[ACTIVE] += 1
+        else:
+            channel[c]["listed"] = 0
+
+
+@inlined
+def _put_forward(world: World, c: int, now: int) -> tuple[int, int]:
+    """Return the virtual channel of an input that asks for its output, and its key there: lowest first.
+
+    -1 if none can; -2 if the one whose connection is held cannot, which ends the connection.
+    """
+    channel = world.channel
+    body = channel[c]["body"]
+    ready = body | channel[c]["head"]
+    urgent = ready & channel[c]["circuit"]
+    if urgent != NONE:
+        i, key = _choose(world, c, urgent, body, now)
+        if i >= 0:
+            return i, key
+        ready &= ~urgent
+    held = channel[c]["held_vc"]
+    if held >= 0:
+        if channel[world.vc[held]["out"]]["busy_until"] > now:
+            return -1, 0
+        if body & (ONE << np.uint64(held - (c << world.clock[SHIFT]))) == NONE:
+            return -2, 0
+        return held, _HELD
+    return _choose(world, c, ready, body, now)
+
+
+@inlined
+def _choose(world: World, c: int, ready: Any, body: Any, now: int) -> tuple[int, int]:
+    """Return the first in rank and turn of some virtual channels of an input, and its key; -1 if none can."""
+    channel, vc = world.channel, world.vc
+    base = c << world.clock[SHIFT]
+    best, best_key, best_turn = -1, NO_KEY, 0
+    while ready != NONE:
+        bit = trailing_zeros(ready)
+        ready &= ready - ONE
+        i = base + bit
+        o = vc[i]["out"]
+        rank = vc[i]["rank"]
+        if channel[o]["busy_until"] > now or (channel[o]["held_by"] >= 0 and rank > CIRCUIT_RANK):
+            continue
+        key = rank * _RANK
+        if body & (ONE << np.uint64(bit)) == NONE:
+            if channel[o]["free"] & world.masks[vc[i]["allowed"]] == NONE:
+                continue
+            key += _WAITS
+        if key > best_key:
+            continue
+        turn = 0
+        if best >= 0 or ready != NONE:
+            turn = _turn(world, c, bit, o)
+            if key == best_key and turn > best_turn:
+                continue
+        best, best_key, best_turn = i, key, turn
+    if best >= 0:
+        o = vc[best]["out"]
+        turn = channel[c]["place_in"] - channel[o]["next_in"]
+        best_key += turn if turn >= 0 else turn + channel[c]["inputs"]
+    return best, best_key
+
+
+@inlined
+def _turn(world: World, c: int, bit: int, o: int) -> int:
+    """Distance of an input's next turn for an output, and of one of its virtual channels."""
+    channel = world.channel
+    output = channel[o]["place_out"] - channel[c]["next_out"]
+    if output < 0:
+        output += channel[o]["outputs"]
+    turn = bit - channel[c]["next_vc"]
+    return (output << 6) + (turn if turn >= 0 else turn + 64)
+
+
+@inlined
+def _move(world: World, i: int, o: int, now: int) -> bool:
+    """Send the front flit of a virtual channel over an output that it won; False if its packet is a train."""
+    channel, vc, clock = world.channel, world.vc, world.clock
+    shift = clock[SHIFT]
+    vmask = (1 << shift) - 1
+    c = i >> shift
+    bit = ONE << np.uint64(i & vmask)
+    if vc[i]["flit"] & HEAD:
+        free = channel[o]["free"] & world.masks[vc[i]["allowed"]]
+        from_next = free >> np.uint64(channel[o]["next_free"]) << np.uint64(channel[o]["next_free"])
+        chosen = trailing_zeros(from_next if from_next != NONE else free)
+        channel[o]["next_free"] = chosen + 1
+        j = (o << shift) + chosen
+        if begin_train(world, i, j, now):
+            return False
+        flit = vc[i]["flit"]
+        world.packet[flit >> FLAGS]["hop"] += 1
+        if clock[ARBITRATION] == WEIGHTED:
+            channel[o]["fair_time"] = vc[i]["rank"]
+        channel[c]["head"] &= ~bit
+        if flit & TAIL == 0:
+            vc[i]["out_vc"] = j
+            vc[j]["owner"] = i
+            channel[o]["free"] &= ~(ONE << np.uint64(chosen))
+    else:
+        flit, j = vc[i]["flit"], vc[i]["out_vc"]
+    count = vc[i]["count"] - 1
+    credits = vc[j]["credits"] - 1
+    vc[j]["credits"] = credits
+    vc[i]["count"] = count
+    if count > 0:
+        front = vc[i]["front"]
+        vc[i]["flit"] = world.slots[vc[i]["first_slot"] + front]
+        vc[i]["front"] = front + 1 if front + 1 < clock[BUFFER] else 0
+    if channel[o]["key"] != _HELD:
+        channel[o]["next_in"] = channel[c]["place_in"] + 1
+        channel[c]["next_out"] = channel[o]["place_out"] + 1
+        channel[c]["next_vc"] = (i & vmask) + 1
+    held = channel[c]["held_vc"] == i
+    hold = count > 0 and clock[HOLDS] != 0
+    if flit & TAIL:
+        hold = False
+        vc[j]["owner"] = -1
+        if credits > 0:
+            channel[o]["free"] |= ONE << np.uint64(j & vmask)
+        else:
+            channel[o]["free"] &= ~(ONE << np.uint64(j & vmask))
+        channel[c]["body"] &= ~bit
+        if count > 0:
+            ask(world, i, c, bit, vc[i]["flit"] >> FLAGS, now)
+    elif count > 0 and credits > 0:
+        channel[c]["body"] |= bit
+    else:
+        channel[c]["body"] &= ~bit
+    if hold and not held and vc[i]["rank"] > CIRCUIT_RANK:
+        channel[c]["held_vc"] = i
+        channel[o]["held_by"] = c
+    elif held and not hold:
+        channel[c]["held_vc"] = -1
+        channel[o]["held_by"] = -1
+    clock[LAST_MOVE] = max(clock[LAST_MOVE], now)
+    channel[o]["flits"] += 1
+    channel[o]["busy_until"] = now + channel[o]["cycles"]
+    channel[c]["occupancy"] += now
+    channel[c]["stored"] -= 1
+    return_credits(world, i, 1, now + channel[c]["credit_delay"])
+    arrival = now + channel[o]["delay"]
+    if channel[o]["sink"]:
+        clock[IN_NETWORK] -= 1
+        return_credits(world, j, 1, arrival + channel[o]["credit_delay"])
+        if flit & TAIL == 0:
+            return True
+    launch(world, j, flit, arrival)
+    return True
 
 
 @lean

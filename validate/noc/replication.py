@@ -13,10 +13,8 @@ from qmodels.systems.noc.spec import Noc
 from validate.campaigns.experiment import Job
 from validate.noc.kernel import quiet, step
 from validate.noc.meter import Meter, new_meter, restart, seen
-from validate.noc.open_traffic import FULL, STUCK, run_open
 from validate.noc.state import CLOSED, IN_NETWORK, NOW, World, grown, new_world
-from validate.noc.traffic import closed_traffic, open_traffic
-from validate.noc.transactions import run_closed
+from validate.noc.traffic import FULL, STUCK, closed_traffic, open_traffic, run_closed, run_open
 
 MOST_PACKETS = 4_000_000
 """Packets waiting at the sources above which a run ends: far more than a network that keeps up has."""

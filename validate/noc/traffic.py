@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import ceil, log
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +17,201 @@ from qmodels.systems.noc.flows import Bernoulli, FlowTable, InjectionProcess
 from qmodels.systems.noc.memory import Transactions
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
-from validate.engine.events import new_calendar, schedule
+from validate.engine.events import new_calendar, next_event, schedule
+from validate.engine.jit import inlined, lean
 from validate.engine.sampling import draw, law_table
 from validate.engine.streams import new_streams, uniform
-from validate.noc.meter import PICK
-from validate.noc.open_traffic import CALENDAR, SOURCE, Open
-from validate.noc.transactions import ENGINE, Closed
+from validate.noc.kernel import quiet, step
+from validate.noc.meter import PICK, Meter, pick_flow, record
+from validate.noc.sources import send
+from validate.noc.state import DELIVERED, FREE_PACKET, IN_NETWORK, NOW, World
+
+SOURCE = np.dtype(
+    [
+        ("time", "f8"),
+        ("first_group", "i4"),
+        ("groups", "i4"),
+        ("step", "i4"),
+        ("following", "i4"),
+        ("sent", "i8"),
+    ],
+    align=True,
+)
+"""A source: when its next packet comes, the groups of flows it takes in turn, ``step`` packets of each."""
+
+DONE, FULL, STUCK = range(3)
+"""Why a run came back: it is at its end, there is no room for more packets, or nothing moves any more."""
+
+CALENDAR = 1024
+"""Cycles that sources are sorted by; a later one is looked at again."""
+
+
+class Open(NamedTuple):
+    """Open traffic: its sources, alias tables of the groups, laws of the gaps and the calendar.
+
+    ``source``, ``pick`` and ``group`` are those of `pick_flow`; ``due`` has the first source of each
+    cycle modulo its length, -1 without one. The law of source s draws from stream s, its flows from
+    stream s + number of sources.
+    """
+
+    source: Any
+    pick: Any
+    group: Any
+    rows: Any
+    numbers: Any
+    streams: Any
+    due: Any
+
+
+@inlined
+def _enter(traffic: Open, s: int, now: int) -> None:
+    """Put a source into the calendar: at its time, or at the farthest cycle there is."""
+    cycle = max(now + 1, int(ceil(min(traffic.source[s]["time"], now + float(CALENDAR)))))
+    place = min(cycle, now + CALENDAR - 1) & (CALENDAR - 1)
+    traffic.source[s]["following"] = traffic.due[place]
+    traffic.due[place] = s
+
+
+@inlined
+def _inject(world: World, traffic: Open, now: int) -> bool:
+    """Send all packets of this cycle; return whether there was room for them."""
+    source, due, streams = traffic.source, traffic.due, traffic.streams
+    place = now & (CALENDAR - 1)
+    while due[place] >= 0:
+        s = due[place]
+        while source[s]["time"] <= now:
+            if world.clock[FREE_PACKET] < 0:
+                return False
+            flow = pick_flow(source, traffic.pick, traffic.group, streams, s)
+            send(world, flow, world.flow[flow]["flits"], 0, now)
+            source[s]["time"] += draw(traffic.rows, traffic.numbers, streams, s)
+        due[place] = source[s]["following"]
+        _enter(traffic, s, now)
+    return True
+
+
+@lean
+def run_open(world: World, traffic: Open, meter: Meter, until: int) -> int:
+    """Simulate up to a cycle, that cycle not included; return `DONE`, `FULL` or `STUCK`."""
+    clock = world.clock
+    now = clock[NOW]
+    while now < until:
+        clock[NOW] = now
+        if not _inject(world, traffic, now):
+            return FULL
+        step(world, now)
+        record(world, meter, now)
+        now += 1
+        if quiet(world, now):
+            if clock[IN_NETWORK] > 0:
+                clock[NOW] = now
+                return STUCK
+            while now < until and traffic.due[now & (CALENDAR - 1)] < 0:
+                now += 1
+    clock[NOW] = now
+    return DONE
+
+
+ENGINE = np.dtype(
+    [("initiator", "i4"), ("flow", "i4"), ("asked", "i8"), ("done", "i8"), ("latency", "i8")], align=True
+)
+"""One of an initiator's engines: the flow and cycle of its request, transactions done, sum of their times."""
+
+
+class Closed(NamedTuple):
+    """Closed traffic: engines, the picks of their initiators, the memory nodes and the calendar.
+
+    ``initiator``, ``pick`` and ``group`` are those of `pick_flow`; ``reply`` has the answer of each
+    flow and ``memory`` the place of its memory node, whose server is free at ``free_at``. ``times`` are
+    the means of thinking, service and latency, whether the first two are exponential, drawn from the
+    streams after those of the picks, and whether memories cut through. Event e is a request of engine e,
+    event e + engines its answer.
+    """
+
+    engine: Any
+    initiator: Any
+    pick: Any
+    group: Any
+    reply: Any
+    memory: Any
+    free_at: Any
+    times: Any
+    streams: Any
+    heap: Any
+
+
+@inlined
+def _time(traffic: Closed, which: int, stream: int) -> float:
+    mean = traffic.times[which]
+    if traffic.times[3 + which] > 0:
+        return -mean * log(uniform(traffic.streams, stream))
+    return mean
+
+
+@inlined
+def _events(world: World, traffic: Closed, now: int) -> None:
+    """Send the requests and the answers of this cycle."""
+    engine, heap = traffic.engine, traffic.heap
+    while heap[0]["event"] > 0 and heap[1]["time"] <= now:
+        e = next_event(heap)
+        if e >= engine.size:
+            e -= engine.size
+            flow = traffic.reply[engine[e]["flow"]]
+        else:
+            s = engine[e]["initiator"]
+            flow = pick_flow(traffic.initiator, traffic.pick, traffic.group, traffic.streams, s)
+            engine[e]["flow"] = flow
+            engine[e]["asked"] = now
+        send(world, flow, world.flow[flow]["flits"], e, now)
+
+
+@inlined
+def _react(world: World, traffic: Closed, now: int) -> None:
+    """Let memory nodes serve the requests that came in, and initiators think about the answers."""
+    engine, packet = traffic.engine, world.packet
+    thinkers = 2 * traffic.initiator.size
+    for k in range(world.clock[DELIVERED]):
+        p = world.delivered[k]
+        e = packet[p]["tag"]
+        if packet[p]["flow"] == engine[e]["flow"]:
+            flow = packet[p]["flow"]
+            m = traffic.memory[flow]
+            first, last = 0, 0
+            if traffic.times[5] > 0:
+                # Flits that came before the last one, and those that leave before the last one.
+                first, last = world.flow[flow]["flits"] - 1, world.flow[traffic.reply[flow]]["flits"] - 1
+            start = max(float(now - first), traffic.free_at[m])
+            done = max(float(now), start + _time(traffic, 1, thinkers + traffic.initiator.size + m))
+            traffic.free_at[m] = done
+            answer = max(float(now), max(start, done - last) + traffic.times[2])
+            schedule(traffic.heap, answer, e + engine.size)
+        else:
+            engine[e]["done"] += 1
+            engine[e]["latency"] += now - engine[e]["asked"]
+            think = _time(traffic, 0, thinkers + engine[e]["initiator"])
+            schedule(traffic.heap, now + think, e)
+
+
+@lean
+def run_closed(world: World, traffic: Closed, meter: Meter, until: int, packets: int) -> int:
+    """Simulate up to a cycle, or on until n packets are delivered; return `DONE` or `STUCK`."""
+    clock = world.clock
+    now = clock[NOW]
+    done = 0
+    while now < until or done < packets:
+        _events(world, traffic, now)
+        step(world, now)
+        record(world, meter, now)
+        _react(world, traffic, now)
+        done += clock[DELIVERED]
+        now += 1
+        if quiet(world, now):
+            if clock[IN_NETWORK] > 0:
+                clock[NOW] = now
+                return STUCK
+            now = max(now, int(ceil(traffic.heap[1]["time"])))
+    clock[NOW] = now
+    return DONE
 
 
 def alias_table(weights: FloatArray) -> tuple[FloatArray, npt.NDArray[np.int64]]:

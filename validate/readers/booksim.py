@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from validate.readers._files import Paths, find_files, number, read_text, wrong
-from validate.readers.run_set import Run, RunSet, Setting, point
+from validate.readers.run_set import Paths, Run, RunSet, Setting, find_files, number, point, read_text, wrong
 
 EXPECTED = "the console output of a finished BookSim 2 run"
 

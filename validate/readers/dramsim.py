@@ -9,8 +9,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from validate.readers._files import Paths, find_files, read_text, select, settings_of, wrong
-from validate.readers.run_set import Run, RunSet, point
+from validate.readers.run_set import (
+    Paths,
+    Run,
+    RunSet,
+    find_files,
+    point,
+    read_text,
+    select,
+    settings_of,
+    wrong,
+)
 
 EXPECTED = "statistics of a finished DRAMsim3 run (dramsim3.json, dramsim3epoch.json or dramsim3.txt)"
 

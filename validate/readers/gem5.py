@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from qmodels import checks
-from validate.readers._files import Paths, find_files, select, settings_of, wrong
-from validate.readers.run_set import Run, RunSet, point
+from validate.readers.run_set import Paths, Run, RunSet, find_files, point, select, settings_of, wrong
 
 EXPECTED = "a gem5 stats.txt"
 

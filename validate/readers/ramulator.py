@@ -9,8 +9,18 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from validate.readers._files import Paths, find_files, number, read_text, select, settings_of, wrong
-from validate.readers.run_set import Run, RunSet, point
+from validate.readers.run_set import (
+    Paths,
+    Run,
+    RunSet,
+    find_files,
+    number,
+    point,
+    read_text,
+    select,
+    settings_of,
+    wrong,
+)
 
 EXPECTED = "statistics of a finished Ramulator run"
 

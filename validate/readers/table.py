@@ -12,8 +12,7 @@ from qmodels import checks
 from qmodels.systems.spec.conditions import FAMILIES
 from qmodels.systems.spec.metrics import METRICS, metric
 from validate.estimates.statistics import Estimate
-from validate.readers._files import Paths, find_files, number, wrong
-from validate.readers.run_set import Run, RunSet, point
+from validate.readers.run_set import Paths, Run, RunSet, find_files, number, point, wrong
 
 EXPECTED = "a table with a row per run, CSV with a header line or Parquet"
 

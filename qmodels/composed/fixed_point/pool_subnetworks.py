@@ -27,8 +27,7 @@ from qmodels.composed.fixed_point.state import (
 from qmodels.composed.latency import Held
 from qmodels.composed.moments import Moments, moments_of
 from qmodels.composed.parts.bursty import bursts_of
-from qmodels.llc.bounded_queues import bounded_queues
-from qmodels.llc.processor_core import Stages
+from qmodels.llc.bounded_queues import Stages, bounded_queues
 from qmodels.markov.processes.moment_fits import ph_from_moments
 from qmodels.queues.distributions import birth_death_law
 from qmodels.systems.composed.program_form import Op, window_of

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from qmodels.composed.parts.banks import respond_banks
 from qmodels.composed.parts.bursty import with_bursts
-from qmodels.composed.parts.copies import over_copies
 from qmodels.composed.parts.dram import dram_load, respond_dram
 from qmodels.composed.parts.free_list import pointer_memory
-from qmodels.composed.parts.serving import serving_copy
-from qmodels.composed.parts.station import station_copy, station_load
+from qmodels.composed.parts.serving import respond_banks, serving_copy
+from qmodels.composed.parts.station import over_copies, station_copy, station_load
 from qmodels.composed.streams import PartAnswer, Stream
 from qmodels.systems.composed.parts import ServingPart
 from qmodels.systems.composed.steps import Acquire

@@ -10,7 +10,7 @@ import numpy as np
 
 from qmodels.memory.dram.channel_waits import ChannelWaits
 from qmodels.memory.dram.mixture import Kind, alone_columns
-from qmodels.memory.dram.writes.last import LastWrites
+from qmodels.memory.dram.write_queue import LastWrites
 from qmodels.networks.open.qna import split_scv
 from qmodels.numerics.largest import largest_moments
 from qmodels.systems.memory.dram_system import DramSystem
@@ -85,7 +85,7 @@ def _sum(*parts: tuple[float, float]) -> tuple[float, float]:
 
 
 def _wait(mean: float, longest: float) -> tuple[float, float]:
-    """Return a wait as `qmodels.memory.dram.quantiles.latency_law` takes it: sums of uniform times."""
+    """Return a wait as `qmodels.memory.dram.solve.latency_law` takes it: sums of uniform times."""
     if mean <= 0:
         return 0.0, 0.0
     half = max(longest, 1e-12) / 2

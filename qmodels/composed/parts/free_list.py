@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.allocator.trials import rejection_law
+from qmodels.allocator.trial_states import rejection_law
 from qmodels.checks import FloatArray
 from qmodels.composed.streams import PartAnswer, Response, Stream
 from qmodels.networks.open.qna import departing_scv, merging_weight, service_noise, split_scv

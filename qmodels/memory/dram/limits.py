@@ -11,7 +11,7 @@ from qmodels.memory.dram.access_pattern import AccessPattern
 from qmodels.memory.dram.order_waits import order_times
 from qmodels.memory.dram.packet_waits import PacketTimes, packet_times
 from qmodels.memory.dram.stream_waits import stream_times
-from qmodels.memory.dram.writes.drains import Turns
+from qmodels.memory.dram.write_queue import Turns
 from qmodels.systems.memory.dram_system import AddressTrace, DramSystem, Packets, RandomBlocks
 
 

@@ -14,11 +14,9 @@ from qmodels.checks import FloatArray
 from qmodels.memory.dram.access_pattern import AccessPattern, access_pattern
 from qmodels.memory.dram.channel_visits import Visits, channel_visits
 from qmodels.memory.dram.channel_waits import ChannelWaits, channel_waits
+from qmodels.memory.dram.command_times import numbers, serve_ready_first
 from qmodels.memory.dram.limits import binding, bus_time, channel_limits
-from qmodels.memory.dram.packet_waits import PacketTimes, packet_times
-from qmodels.memory.dram.recursions.order import numbers
-from qmodels.memory.dram.recursions.ready import serve_ready_first
-from qmodels.memory.dram.visit_pairs import met_visits
+from qmodels.memory.dram.packet_waits import PacketTimes, met_visits, packet_times
 from qmodels.systems.memory.dram_system import DramSystem, Packets
 
 ONE_BLOCK = Packets(arrival_rate=1.0, blocks=1)
@@ -64,7 +62,7 @@ def mixed_waits(spec: DramSystem, kinds: Sequence[Kind], largest_load: float = 0
     ``kinds``: all packets, which arrive as Poisson processes; ``largest_load``: load beyond which waits are
     those at this one.
 
-    The model of packets (`qmodels.memory.dram.ready_waits.packet_waits`) with the moments of all visits:
+    The model of packets (`qmodels.memory.dram.channel_waits.packet_waits`) with the moments of all visits:
     one kind of packets waits as `qmodels.memory.dram.solve.solve_dram` says. What visits of kind :math:`j` do
     to the accesses of kind :math:`i` at low load is followed for each pair of kinds as for one kind, so
     that the wait of each kind is exact to first order.
@@ -76,7 +74,7 @@ def mixed_waits(spec: DramSystem, kinds: Sequence[Kind], largest_load: float = 0
     Nine mixtures of random accesses, batches of 2 to 32 and streams, on DDR4 with open and closed pages and
     on HBM2, were compared with simulation at 0.3, 0.5 and 0.7 of what they sustain. Without writes and
     streams reads were within 3, 5 and 10 %; of all by 2.4, 3.9 and 7.7 % on average, 6, 9 and 25 % at most.
-    Writes: see `qmodels.memory.dram.writes.queue`.
+    Writes: see `qmodels.memory.dram.write_queue`.
     """
     total = sum(kind.rate for kind in kinds)
     tables, patterns, met = _met(spec, tuple((kind.blocks, kind.write) for kind in kinds))

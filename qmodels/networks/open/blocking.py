@@ -2,26 +2,234 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.networks.open._tandem import (
-    NEVER,
-    Law,
-    Station,
-    serve_then_wait,
-    solve_station,
-    two_moment_law,
-    wait_then_serve,
-)
+from qmodels.checks import FloatArray
 from qmodels.networks.open.jackson import OneClass
 from qmodels.networks.open.traffic import solve_traffic
 from qmodels.networks.result import NetworkResult
 from qmodels.networks.words import described
 from qmodels.queues.markovian.mmck import mmck
+
+LEAST_SCV = 0.1  # of a service time or a time between arrivals: ten phases
+_LEAST_WAIT_SCV = 0.25  # of the rest of a time that a neighbour waits for: four phases
+
+
+class Law(NamedTuple):
+    """A phase-type law."""
+
+    initial: FloatArray  # probabilities to start in each phase
+    rates: FloatArray  # generator of the phases
+
+    @property
+    def exits(self) -> FloatArray:
+        """Rate of completion in each phase."""
+        return np.asarray(np.maximum(-self.rates.sum(axis=1), 0.0))
+
+    def moments(self) -> tuple[float, float]:
+        """Return the first two moments."""
+        once = np.linalg.solve(-self.rates, np.ones(self.initial.size))
+        return float(self.initial @ once), float(2 * self.initial @ np.linalg.solve(-self.rates, once))
+
+
+class Wait(NamedTuple):
+    """A wait that a job meets with some probability."""
+
+    probability: float  # of meeting it
+    # mean, second: first two moments where it is met [time, time^2].
+    mean: float
+    second: float
+
+
+NEVER = Wait(0.0, 0.0, 0.0)
+
+
+class Station(NamedTuple):
+    """State of a station of the tandem, and its messages to its neighbours."""
+
+    throughput: float  # jobs that leave [jobs / time]
+    mean_number: float  # jobs in its places
+    refused: float  # probability that a job finds no place, at its first attempt
+    starved: Wait  # what its server waits for a job after one has left
+    blocked: Wait  # what the server upstream waits for a place
+
+
+def two_moment_law(mean: float, scv: float, least_scv: float = LEAST_SCV) -> Law:
+    """Return a phase-type law of given mean and SCV, at least the least one."""
+    from qmodels.markov.processes.moment_fits import ph_from_moments
+
+    scv = max(scv, least_scv)
+    fit = ph_from_moments(mean=mean, scv=1.0 if abs(scv - 1) < 1e-9 else scv)
+    return Law(np.asarray(fit.initial, dtype=float), np.asarray(fit.generator, dtype=float))
+
+
+def _sequence(first: Law, second: Law, onward: float, start: float) -> Law:
+    """Return the first law, begun with probability `start`, then with probability `onward` the second."""
+    k, n = first.initial.size, first.initial.size + second.initial.size
+    rates = np.zeros((n, n))
+    rates[:k, :k], rates[k:, k:] = first.rates, second.rates
+    rates[:k, k:] = onward * np.outer(first.exits, second.initial)
+    return Law(np.concatenate([start * first.initial, (1 - start) * second.initial]), rates)
+
+
+def wait_then_serve(wait: Wait, service: Law) -> Law:
+    """Return the wait, where it is met, and then the service."""
+    return _sequence(_wait_law(wait), service, 1.0, wait.probability)
+
+
+def serve_then_wait(service: Law, wait: Wait) -> Law:
+    """Return the service and then the wait, where it is met."""
+    return _sequence(service, _wait_law(wait), wait.probability, 1.0)
+
+
+def _wait_law(wait: Wait) -> Law:
+    """Return the law of a wait that is met, without a phase if it never is."""
+    if wait.probability <= 0:
+        return Law(np.zeros(0), np.zeros((0, 0)))
+    return two_moment_law(wait.mean, wait.second / wait.mean**2 - 1, _LEAST_WAIT_SCV)
+
+
+def _wait(starts: FloatArray, throughput: float, rates: FloatArray) -> Wait:
+    flow = float(starts.sum())
+    if flow <= 1e-14 * throughput:
+        return NEVER
+    return Wait(min(flow / throughput, 1.0), *Law(starts / flow, rates).moments())
+
+
+class _Full(NamedTuple):
+    """Phases of the upstream server while the station is full."""
+
+    rates: FloatArray  # generator of these phases
+    enter: FloatArray  # rates from its usual phases to these, by a delivery that takes the last place
+    leave: FloatArray  # probabilities from these to its usual phases, when a place gets free
+    stay: FloatArray  # probabilities from these to these, when a place gets free and is taken at once
+    fails: FloatArray  # rate at which a delivery first meets the full station, per phase
+    # Rate at which the delivery of the last place blocks the next one, per usual phase.
+    fails_at_once: FloatArray
+
+
+def _full(upstream: Law, starved: Wait, service: Law, blocking: str) -> _Full:
+    k, exits = upstream.initial.size, upstream.exits
+    enter = np.outer(exits, upstream.initial)
+    none, never = np.zeros((k, k)), np.zeros(k)
+    if blocking == "loss":
+        return _Full(upstream.rates + enter, enter, np.eye(k), none, exits, never)
+    if blocking == "repetitive-service":
+        # The last phases are those of repeated services: which failures are first ones stays visible.
+        again = np.concatenate([np.zeros(k - service.initial.size), service.initial])
+        first = np.where(np.arange(k) < k - service.initial.size, exits, 0.0)
+        return _Full(upstream.rates + np.outer(exits, again), enter, np.eye(k), none, first, never)
+    if blocking == "after-service":
+        # One more phase: the server holds a finished job.
+        rates = np.pad(upstream.rates, (0, 1))
+        rates[:k, k] = exits
+        stay = np.zeros((k + 1, k + 1))
+        stay[k, :k] = upstream.initial
+        leave = np.eye(k + 1, k)
+        return _Full(rates, np.pad(enter, ((0, 0), (0, 1))), leave, stay, np.append(exits, 0.0), never)
+    # Before service: it may wait for a job, but not start to serve it.
+    w = k - service.initial.size
+    waiting = Law(upstream.initial[:w], upstream.rates[:w, :w])
+    rates = np.pad(waiting.rates, (0, 1))
+    rates[:w, w] = waiting.exits
+    ready = 1 - starved.probability
+    enter = np.outer(exits, np.append(waiting.initial, ready))
+    leave = np.zeros((w + 1, k))
+    leave[:w, :w], leave[w, w:] = np.eye(w), service.initial
+    return _Full(rates, enter, leave, np.zeros((w + 1, w + 1)), np.append(waiting.exits, 0.0), exits * ready)
+
+
+def solve_station(*, starved: Wait, service: Law, downstream: Law, places: int, blocking: str) -> Station:
+    """Solve the Markov chain of a station between an upstream and a downstream server.
+
+    ``starved``: what the upstream server waits for a job after a delivery; ``service``: service of the
+    upstream server; ``downstream``: time a job holds the station's own server; ``places``: jobs in the
+    station, including the one in service; ``blocking``: what happens to a delivery without a place,
+    "loss", "after-service", "before-service" or "repetitive-service".
+    """
+    upstream = wait_then_serve(starved, service)
+    if blocking == "repetitive-service":
+        upstream = _sequence(upstream, service, 0.0, 1.0)
+    full = _full(upstream, starved, service, blocking)
+    law = _stationary(_levels(upstream, full, downstream, places))
+
+    done, start = downstream.exits, downstream.initial
+    boxes = [part.reshape(-1, start.size) for part in law[1:]]
+    leaving = sum(float((box @ done).sum()) for box in boxes)
+    counts = sum(n * float(box.sum()) for n, box in enumerate(boxes, start=1))
+    emptying = boxes[0] @ done @ full.leave if places == 1 else boxes[0] @ done
+    last = np.outer(law[0], start) if places == 1 else boxes[-2]
+    failing = full.fails @ boxes[-1] + full.fails_at_once @ last
+    refused = float(failing.sum()) / leaving
+    blocked = _wait(failing, leaving, downstream.rates)
+    if blocking == "loss":
+        refused, blocked = refused / (1 + refused), NEVER
+    elif blocking == "repetitive-service":
+        blocked = _repetition(service, downstream, failing, leaving)
+    return Station(leaving, counts, refused, _wait(emptying, leaving, upstream.rates), blocked)
+
+
+def _repetition(service: Law, downstream: Law, failing: FloatArray, throughput: float) -> Wait:
+    """Return the time from a first failure to the end of the service that finds a place."""
+    k, m = service.initial.size, downstream.initial.size
+    full = np.kron(service.rates + np.outer(service.exits, service.initial), np.eye(m))
+    full += np.kron(np.eye(k), downstream.rates)
+    rates = np.zeros((k * m + k, k * m + k))
+    rates[: k * m, : k * m], rates[k * m :, k * m :] = full, service.rates
+    rates[: k * m, k * m :] = np.kron(np.eye(k), downstream.exits[:, None])
+    return _wait(np.concatenate([np.outer(service.initial, failing).ravel(), np.zeros(k)]), throughput, rates)
+
+
+Level = tuple[Any, Any, Any]
+
+
+def _levels(upstream: Law, full: _Full, downstream: Law, places: int) -> list[Level]:
+    """Return for 0, ..., `places` jobs the rates within the level, to the level above and to that below."""
+    up, down = np.eye(upstream.initial.size), np.eye(downstream.initial.size)
+    arrive = np.outer(upstream.exits, upstream.initial)
+    begin, served = downstream.initial[None, :], np.outer(downstream.exits, downstream.initial)
+    nothing = np.zeros((0, 0))
+    inside = np.kron(upstream.rates, down) + np.kron(up, downstream.rates)
+    between, back_between = np.kron(arrive, down), np.kron(up, served)
+    levels: list[Level] = []
+    for n in range(places):
+        above = between
+        if n in (0, places - 1):
+            above = np.kron(full.enter if n == places - 1 else arrive, begin if n == 0 else down)
+        below = nothing if n == 0 else back_between
+        if n == 1:
+            below = np.kron(up, downstream.exits[:, None])
+        levels.append((upstream.rates if n == 0 else inside, above, below))
+    top = np.kron(full.rates, down) + np.kron(np.eye(len(full.rates)), downstream.rates)
+    top += np.kron(full.stay, served)
+    back = np.kron(full.leave, downstream.exits[:, None] if places == 1 else served)
+    levels.append((top, nothing, back))
+    return levels
+
+
+def _stationary(levels: list[Level]) -> list[FloatArray]:
+    """Return the stationary probabilities of a chain that moves by one level at a time.
+
+    Elimination of the levels from the top: with S the rates within a level seen while the chain
+    is not below it, the law of a level is that of the level below times (rates up) (-S)^-1.
+    """
+    ratios: list[FloatArray] = []
+    censored, _, back = levels[-1]
+    for local, above, below in reversed(levels[:-1]):
+        ratio = np.linalg.solve(-censored.T, above.T).T
+        ratios.append(ratio)
+        censored, back = local + ratio @ back, below
+    system = np.vstack([censored.T[1:], np.ones(len(censored))])
+    law: list[Any] = [np.linalg.solve(system, np.eye(len(censored))[-1])]
+    for ratio in reversed(ratios):
+        law.append(law[-1] @ ratio)
+    total = sum(float(part.sum()) for part in law)
+    return [np.maximum(part, 0.0) / total for part in law]
+
 
 BLOCKING = ("loss", "after-service", "before-service", "repetitive-service")
 

@@ -11,11 +11,9 @@ import numpy.typing as npt
 
 from qmodels.box_bounds import BoxBounds, Ends
 from qmodels.checks import FloatArray
-from qmodels.packet_processor.answer import _events
-from qmodels.packet_processor.bounds.operating import least_point
-from qmodels.packet_processor.bounds.waits import followed_waits, least_waits
+from qmodels.packet_processor.answer import _events, energy_per_packet
+from qmodels.packet_processor.bounds.waits import followed_waits, least_point, least_waits
 from qmodels.packet_processor.design import Columns, columns
-from qmodels.packet_processor.energy import energy_per_packet
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import array_fields, field_paths, get_field, replace_paths
@@ -27,7 +25,7 @@ TABLE = 1e-3
 """Relative error of losses that are read off a table."""
 
 SMALL = "free_list.small_packet_segments"
-CACHE = ("llc.slices", "llc.slice_lines", "llc.access_cycles", "llc.bus_cycles", "llc.clock_ghz")
+CACHE = ("llc.solve_cache", "llc.slice_lines", "llc.access_cycles", "llc.bus_cycles", "llc.clock_ghz")
 STORE = ("free_list.segments", "free_list.vms1_share")
 TRIALS = "free_list.alloc_trial_count"
 SPANS = (*STORE, TRIALS, SMALL, *CACHE)
@@ -62,7 +60,7 @@ def packet_processor_bounds(spec: PacketProcessor) -> BoxBounds:
     Derived from the model's equations. The area is a sum of products of parts that each field only adds to:
     the corners bound it, exactly. The latency is at least that of a lone packet with the waits at a
     state below all in which the ring of trials and row changes may settle
-    (`qmodels.packet_processor.bounds.operating`). No design carries more than its fullest resource does
+    (`qmodels.packet_processor.bounds.waits`). No design carries more than its fullest resource does
     at that state: :math:`X \le \lambda / \rho(\lambda)`, as loads grow at least in proportion to the rate. Of
     lists of :math:`K` blocks in which packets want :math:`M` on average at least :math:`1 - K/M` are
     refused. Energy counts the least events, and the background of the smallest parts.

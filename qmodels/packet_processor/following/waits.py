@@ -16,7 +16,7 @@ from qmodels.numerics.tables import distinct
 from qmodels.packet_processor.balance import Balance
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.following.recording import Rotation, replayed, rotation_of
-from qmodels.packet_processor.networks.link_shares import Paths, inner_links, paths_of
+from qmodels.packet_processor.link_waits import Paths, inner_links, paths_of
 
 KINDS = 5
 """Waits of write, read, lookup, and for the pointer memory to store and to drain."""

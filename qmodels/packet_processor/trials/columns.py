@@ -101,7 +101,7 @@ def _arcs(
 ) -> tuple[FloatArray, FloatArray]:
     """Return a packet's visits by the places they go to, and the accesses in each of these places.
 
-    A packet consists of pieces of runs, see `qmodels.packet_processor.trials.row_visits.row_visits`; a piece
+    A packet consists of pieces of runs, see `qmodels.packet_processor.trials.density.row_visits`; a piece
     touches 1 + (length - 1) / chunk places, as a mixture of two whole numbers, at most all of the ring.
     """
     length = np.arange(1.0, segments.max() + 1.0)

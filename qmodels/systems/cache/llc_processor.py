@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from qmodels.checks import IntArray
-from qmodels.systems.cache.lines import ASSIGNMENTS, line_count, slice_lines
-from qmodels.systems.cache.spec import CacheLevel, CacheSystem
+from qmodels.systems.cache.spec import ASSIGNMENTS, CacheLevel, CacheSystem, line_count, slice_lines
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.steps import Acquire, Hold, Lookup, Release, Visit

@@ -14,10 +14,9 @@ from qmodels.systems.laws.times import Law
 from qmodels.systems.spec.fields import Replaceable
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.nested import check_parts
-from qmodels.systems.stations.checks import check_network
+from qmodels.systems.stations.checks import Wiring, check_network
 from qmodels.systems.stations.parts import INF, ONE_CLASS, ForkJoin, JobClass, Station
 from qmodels.systems.stations.routing import Rule, read_rule
-from qmodels.systems.stations.wiring import Wiring
 
 
 @dataclass(frozen=True, kw_only=True)

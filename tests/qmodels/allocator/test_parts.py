@@ -11,11 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from qmodels.allocator.access_order import access_order
 from qmodels.allocator.data_queueing import pointer_cycles
+from qmodels.allocator.large_blocks import access_order
 from qmodels.allocator.stored import offered_variability, seen_load
-from qmodels.allocator.trial_states import canonical, distinct, draw_any, draw_others, draw_window
-from qmodels.allocator.trials import accesses_law, bank_lists_busy, bitmap_busy, stack_busy
+from qmodels.allocator.trial_states import (
+    accesses_law,
+    bank_lists_busy,
+    bitmap_busy,
+    canonical,
+    distinct,
+    draw_any,
+    draw_others,
+    draw_window,
+    stack_busy,
+)
 from qmodels.systems.packets.data_queueing import QueueTraffic, SelfSimilar
 from qmodels.traffic import OnOff, Recorded, Trace, fixed, imix
 

@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose
 from cases.published.paper import published_case
 from optimize import replace_fields
 from qmodels import DataQueueing, solve
-from qmodels.allocator.access_order import read_order_heads
 from qmodels.allocator.data_queueing import solve_data_queueing
+from qmodels.allocator.large_blocks import read_order_heads
 from qmodels.allocator.packet_list import independent_heads, packet_list, pattern_heads
 from qmodels.allocator.short_lists import ENUMERATED, drained_conflicts, lossy_list, starved_list
 from qmodels.systems.packets.data_queueing import Allocation, DataMemory, LineRate, QueueTraffic

@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 
 import qmodels as qm
 from qmodels import LlcProcessor
-from qmodels.llc.processor_channels import channels_with_both_busy
-from qmodels.llc.processor_core import Stages, conditional_rates
+from qmodels.llc.bounded_queues import Stages, conditional_rates
 from qmodels.llc.processor_hits import HitRatios
-from qmodels.llc.processor_memory import dram_rates, memory_path
-from qmodels.llc.processor_queues import _hypoexponential
+from qmodels.llc.processor_queues import _hypoexponential, channels_with_both_busy, dram_rates, memory_path
 from qmodels.llc.solve_processor import llc_skip_threshold, solve_llc_processor
 from qmodels.markov import CTMC
 from qmodels.queues import mmck

@@ -12,8 +12,7 @@ from numpy.testing import assert_allclose
 import qmodels as qm
 from qmodels import CacheLevel, CacheSystem, read_trace, solve
 from qmodels.llc import slice_shares
-from qmodels.systems.cache.lines import slice_of
-from qmodels.systems.cache.spec import INCLUSIONS
+from qmodels.systems.cache.spec import INCLUSIONS, slice_of
 from qmodels.traffic import MeasuredPopularity, Zipf
 from tests.qmodels.llc.exact_lru import exact_lru_hit_ratios
 from validate import simulate

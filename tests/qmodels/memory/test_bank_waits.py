@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels import dram
-from qmodels.memory.dram.bank_waits import in_order_banks, ready_first_banks
-from qmodels.memory.dram.recursions.order import numbers
-from qmodels.memory.dram.recursions.ready import serve_ready_first
+from qmodels.memory.dram.command_times import numbers, serve_ready_first
+from qmodels.memory.dram.order_waits import in_order_banks, ready_first_banks
 from qmodels.queues import mg1
 
 loads = st.floats(0.01, 0.98)

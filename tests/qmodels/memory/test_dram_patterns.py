@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 
 from qmodels import DramSystem, dram
 from qmodels.memory import RandomBlocks, StridedBlocks
-from qmodels.memory.dram.bank_waits import in_order_banks, ready_first_banks
+from qmodels.memory.dram.order_waits import in_order_banks, ready_first_banks
 from qmodels.memory.dram.solve import solve_dram
 from qmodels.systems.memory.dram_map import DramGeometry, Interleaved
 from qmodels.systems.memory.dram_system import AddressTrace, Packets

@@ -12,10 +12,18 @@ from numpy.testing import assert_allclose
 from scipy.stats import gamma
 
 from qmodels import NumaMachine
-from qmodels.memory.numa.bounds import numa_bounds
-from qmodels.memory.numa.contention import access_time, in_phase, number_of_others, rotation_time, turns
-from qmodels.memory.numa.network import _block, _stays_in_step, _wait, structure_of
-from qmodels.memory.numa.solve import _lateness, solve_numa
+from qmodels.memory.numa.network import (
+    _block,
+    _stays_in_step,
+    _wait,
+    access_time,
+    in_phase,
+    number_of_others,
+    rotation_time,
+    structure_of,
+    turns,
+)
+from qmodels.memory.numa.solve import _lateness, numa_bounds, solve_numa
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine
 
 FETCH, WRITE = 100 + 192 * 45, 100 + 64 * 45

@@ -16,7 +16,7 @@ from qmodels.memory.dram.access_pattern import access_pattern
 from qmodels.memory.dram.limits import channel_limits
 from qmodels.memory.dram.packet_waits import packet_times
 from qmodels.memory.dram.solve import solve_dram
-from qmodels.memory.dram.writes.last import LastWrites
+from qmodels.memory.dram.write_queue import LastWrites
 from qmodels.systems.memory.dram_map import DramGeometry, Interleaved, bit_fields
 from qmodels.systems.memory.dram_system import AddressTrace, Packets
 from qmodels.systems.memory.dram_timing import PRESETS, abstract

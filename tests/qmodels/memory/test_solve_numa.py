@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmodels import NumaMachine
-from qmodels.memory.numa.bounds import numa_bounds
-from qmodels.memory.numa.contention import access_time, number_of_others, rotation_time, turns
-from qmodels.memory.numa.solve import placement_speedup, solve_numa
+from qmodels.memory.numa.network import access_time, number_of_others, rotation_time, turns
+from qmodels.memory.numa.solve import numa_bounds, placement_speedup, solve_numa
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
 from qmodels.systems.spec.metrics import METRICS
 

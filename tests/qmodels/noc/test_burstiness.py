@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.noc import Bernoulli, Noc, mesh, permutation, ring, uniform
-from qmodels.noc.burstiness import burst_factor
 from qmodels.noc.solve_noc import solve_noc
+from qmodels.noc.waits import burst_factor
 from qmodels.queues.general.mmpp_g1 import mmpp_g1_waits
 from qmodels.systems.traffic.arrivals import OnOff
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from qmodels import Noc, crossbar, mesh, spidergon
 from qmodels.noc import Router, transactions, uniform
-from qmodels.noc.closed_ends import finite_source_rate
-from qmodels.noc.closed_loop import closed_loop
+from qmodels.noc.closed_loop import closed_loop, finite_source_rate
 from qmodels.systems.spec.metrics import METRICS
 from validate import simulate
 

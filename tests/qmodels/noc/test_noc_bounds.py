@@ -11,7 +11,7 @@ from qmodels.noc import PacketClass, QosRule, Router, Topology, uniform
 from qmodels.noc.bounds import latency_bounds
 from qmodels.noc.solve_noc import solve_noc
 from qmodels.systems.noc.patterns import RateMatrix
-from qmodels.systems.noc.picture import LABELLED, positions
+from qmodels.systems.noc.topology import LABELLED, positions
 
 CIRCUITS = (QosRule(source=0, target=8, circuit=True), QosRule(source=1, target=8, circuit=True))
 NOC = Noc(

@@ -15,10 +15,10 @@ from qmodels import Noc, crossbar, mesh, ring, spidergon, torus
 from qmodels.noc import PacketClass, QosRule, Router, interleaved, uniform
 from qmodels.noc import turns as turning
 from qmodels.noc.delay_law import delay_quantiles
-from qmodels.noc.message_rates import Transfer, even_parts, transfer_rates
+from qmodels.noc.message_flow import Transfer, even_parts, transfer_rates
 from qmodels.noc.solve_noc import solve_noc
-from qmodels.noc.turn_taking import _window_variance, smoothness
 from qmodels.noc.turns import group_turns
+from qmodels.noc.waits import _window_variance, smoothness
 from qmodels.systems.noc import flows, routes
 from qmodels.systems.noc.patterns import RateMatrix
 from qmodels.systems.noc.spec import _structure

@@ -15,7 +15,7 @@ from qmodels.noc import fixed_point, interleaved
 from qmodels.numerics import kernels
 from qmodels.numerics.remember import remembered
 from qmodels.packet_processor import balance, lone_packet, meeting
-from qmodels.packet_processor.bounds import operating
+from qmodels.packet_processor.bounds import waits as operating
 from qmodels.packet_processor.following import recursion, waits
 from qmodels.packet_processor.following.waits import run
 from qmodels.systems.lowering import compile_part

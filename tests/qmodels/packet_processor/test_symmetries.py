@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose
 import qmodels as qm
 from optimize import get_field, replace_fields
 from qmodels import PacketProcessor, traffic
+from qmodels.packet_processor.answer import energy_per_packet
 from qmodels.packet_processor.design import columns
-from qmodels.packet_processor.energy import energy_per_packet
 from qmodels.packet_processor.latency import _slowest
 from qmodels.packets import Energy
 from qmodels.systems.memory.memory_map import scatter

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 import qmodels as qm
 from optimize import replace_fields
-from qmodels.packet_processor.trials.row_visits import row_visits
+from qmodels.packet_processor.trials.density import row_visits
 from qmodels.packet_processor.trials.walk import (
     EXTRA,
     FORCED,

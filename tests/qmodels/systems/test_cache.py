@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels import CacheLevel, CacheSystem
-from qmodels.systems.cache import lines as cache_lines
-from qmodels.systems.cache.lines import line_count, line_of, line_popularity, shuffled, slice_of
+from qmodels.systems.cache import spec as cache_lines
+from qmodels.systems.cache.spec import line_count, line_of, line_popularity, shuffled, slice_of
 from qmodels.systems.traffic.popularity import GeometricPopularity
 from qmodels.traffic import MeasuredPopularity, Zipf
 

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from optimize import field_paths, find_field
-from qmodels.systems.spec.describe import describe, documentation, init
+from qmodels.systems.spec.describe import describe, documentation, init, json_schema
 from qmodels.systems.spec.kind import KINDS, kind_named
-from qmodels.systems.spec.text.schema import json_schema
 from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 
 

@@ -13,11 +13,10 @@ from optimize import field_paths
 from qmodels import Noc
 from qmodels.checks import Numeric
 from qmodels.systems.spec import kind as kinds_of_specs
-from qmodels.systems.spec.describe import describe, init
+from qmodels.systems.spec.describe import describe, init, json_schema
 from qmodels.systems.spec.fields import points_of
 from qmodels.systems.spec.kind import KINDS, Kind, kind_named, kind_of, kinds
 from qmodels.systems.spec.metrics import METRICS, metric
-from qmodels.systems.spec.text.schema import json_schema
 from qmodels.systems.spec.text.toml import spec_from_toml
 
 

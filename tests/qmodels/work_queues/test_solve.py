@@ -11,15 +11,15 @@ from qmodels import WorkQueues
 from qmodels.systems.programs.region import Cube, Growth, Uneven
 from qmodels.systems.programs.work_queues import Bag, Clusters, RunQueues, Stealing, TaskCosts
 from qmodels.systems.spec.metrics import METRICS
-from qmodels.work_queues.contention import visit_time
-from qmodels.work_queues.growth import run_rounds
-from qmodels.work_queues.imbalance import (
+from qmodels.work_queues.growth import (
     LAW,
     expected_maximum,
+    layers_of,
     ring_block_imbalance,
     ring_surplus,
+    run_rounds,
+    visit_time,
 )
-from qmodels.work_queues.layers import layers_of
 from qmodels.work_queues.solve import solve_work_queues
 from tests.qmodels.work_queues.exact import exact_makespan
 

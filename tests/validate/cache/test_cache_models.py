@@ -10,8 +10,7 @@ import pytest
 
 import qmodels as qm
 from qmodels import CacheLevel, CacheSystem
-from qmodels.systems.cache.lines import slice_of
-from qmodels.systems.cache.spec import INCLUSIONS
+from qmodels.systems.cache.spec import INCLUSIONS, slice_of
 from qmodels.systems.traffic.popularity import GeometricPopularity
 from qmodels.traffic import Zipf
 from validate import simulate

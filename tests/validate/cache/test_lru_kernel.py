@@ -9,23 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmodels.systems.cache.lines import feistel, line_of, slice_of
+from qmodels.systems.cache.spec import feistel, line_of, slice_of
 from qmodels.traffic import Zipf
-from validate.cache import hierarchy_kernel, lru_kernel
+from validate.cache import kernels
 from validate.engine.jit import jit
 from validate.engine.streams import new_streams
 
-find, insert, take, use = (
-    jit(getattr(lru_kernel, name).py_func) for name in ("find", "insert", "take", "use")
-)
+find, insert, take, use = (jit(getattr(kernels, name).py_func) for name in ("find", "insert", "take", "use"))
 steps = st.lists(st.tuples(st.sampled_from(["ask", "take"]), st.integers(0, 11)), max_size=120)
 
 
 @pytest.mark.parametrize("lines", [12, 10**8], ids=["direct index", "hashed index"])
 @given(st.integers(1, 8), st.booleans(), steps)
 def test_against_an_ordered_dict(lines, capacity, lru, moves):
-    rule = lru_kernel.LRU if lru else lru_kernel.FIFO
-    caches, slots, table = lru_kernel.new_caches([3, capacity], [0, rule], [1.0, 1.0], lines=lines)
+    rule = kernels.LRU if lru else kernels.FIFO
+    caches, slots, table = kernels.new_caches([3, capacity], [0, rule], [1.0, 1.0], lines=lines)
     streams = new_streams(seed=1, replication=0, sources=["x"])
     scale = 1 if lines == 12 else 7_654_321
     held: OrderedDict[int, bool] = OrderedDict()
@@ -53,9 +51,9 @@ def test_drawn_lines_follow_the_law_and_the_map():
     entries, per_line = 200, 5
     half, keys = feistel(entries, 3)
     zipf = Zipf(entries=entries, exponent=0.83, shift=0.5)
-    law = lru_kernel.zipf_law(zipf, entries_per_line=per_line, half=half, scattered=True)
+    law = kernels.zipf_law(zipf, entries_per_line=per_line, half=half, scattered=True)
     streams = new_streams(seed=2, replication=0, sources=["x"])
-    drawn = [lru_kernel.zipf_line(law, np.array(keys), streams, 0) for _ in range(200_000)]
+    drawn = [kernels.zipf_line(law, np.array(keys), streams, 0) for _ in range(200_000)]
     p = zipf.probabilities()
     where = line_of(
         np.arange(entries), entries=entries, entries_per_line=per_line, assignment="random", seed=3
@@ -64,11 +62,11 @@ def test_drawn_lines_follow_the_law_and_the_map():
     assert ((np.bincount(drawn, minlength=40) - expected) ** 2 / expected).sum() < 72.1
 
 
-@given(st.integers(0, 10**9), st.integers(0, 5), st.sampled_from(hierarchy_kernel.HASHES))
+@given(st.integers(0, 10**9), st.integers(0, 5), st.sampled_from(kernels.HASHES))
 def test_the_kernel_hashes_as_the_spec_does(line, bits, hashing):
-    code = hierarchy_kernel.HASHES.index(hashing)
+    code = kernels.HASHES.index(hashing)
     expected = slice_of(line, slices=2**bits, hashing=hashing)
-    assert hierarchy_kernel.slice_number(line, 2**bits, code) == expected
+    assert kernels.slice_number(line, 2**bits, code) == expected
 
 
 def plain_hierarchy(inclusion, cores, private, shared, requests):
@@ -111,7 +109,7 @@ def plain_hierarchy(inclusion, cores, private, shared, requests):
     return served
 
 
-@pytest.mark.parametrize("inclusion", hierarchy_kernel.INCLUSIONS)
+@pytest.mark.parametrize("inclusion", kernels.INCLUSIONS)
 @given(
     st.integers(1, 3),
     st.lists(st.integers(1, 3), max_size=2),
@@ -120,13 +118,11 @@ def plain_hierarchy(inclusion, cores, private, shared, requests):
 )
 def test_hierarchies_against_their_definition(inclusion, cores, private, shared, requests):
     requests = [(core % cores, line) for core, line in requests]
-    plan = np.zeros(1, dtype=hierarchy_kernel.PLAN)
+    plan = np.zeros(1, dtype=kernels.PLAN)
     plan["cores"], plan["private"], plan["slices"] = cores, len(private), 1
-    plan["inclusion"] = hierarchy_kernel.INCLUSIONS.index(inclusion)
+    plan["inclusion"] = kernels.INCLUSIONS.index(inclusion)
     sizes = private * cores + [shared]
-    caches, slots, table = lru_kernel.new_caches(sizes, [0] * len(sizes), [1.0] * len(sizes), lines=10)
+    caches, slots, table = kernels.new_caches(sizes, [0] * len(sizes), [1.0] * len(sizes), lines=10)
     streams = new_streams(seed=1, replication=0, sources=["x"])
-    served = [
-        hierarchy_kernel.access(plan, caches, slots, table, streams, core, line) for core, line in requests
-    ]
+    served = [kernels.access(plan, caches, slots, table, streams, core, line) for core, line in requests]
     assert served == plain_hierarchy(inclusion, cores, private, shared, requests)

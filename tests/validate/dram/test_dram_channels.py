@@ -10,8 +10,7 @@ import pytest
 from qmodels import dram
 from validate.dram import state as c
 from validate.dram.channels import NEVER, advance, new_channels, offer, take_ended, with_room
-from validate.dram.kernel import run_channel
-from validate.dram.order_kernel import run_channel_in_order
+from validate.dram.kernel import run_channel, run_channel_in_order
 
 CASES = {
     "in order": {"scheduler": "in-order"},

@@ -13,8 +13,7 @@ from qmodels.systems.memory.dram_map import Interleaved, bit_fields
 from qmodels.systems.memory.dram_system import SPAN
 from validate.dram import state as c
 from validate.dram.inputs import locate, new_books
-from validate.dram.kernel import run_channel
-from validate.dram.order_kernel import run_channel_in_order
+from validate.dram.kernel import run_channel, run_channel_in_order
 
 _SPEC = importlib.util.spec_from_file_location("cycle_twin", Path(__file__).parent / "cycle_twin.py")
 twin = importlib.util.module_from_spec(_SPEC)

@@ -19,7 +19,7 @@ from validate.campaigns.experiment import Job
 from validate.composed.replication import FLOWS, PARTS, resources
 from validate.engine.sampling import draw, law_table
 from validate.engine.streams import new_streams
-from validate.numa.experiment import run_replication
+from validate.numa import run_replication
 
 
 def computing_times(job):

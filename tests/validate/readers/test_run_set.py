@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from validate.readers import Run, RunSet, read_table
-from validate.readers._files import find_files, settings_of
-from validate.readers.run_set import point
+from validate.readers.run_set import find_files, point, settings_of
 
 
 def a_set() -> RunSet:

@@ -1,19 +1,197 @@
-"""Writes that wait apart from reads: how long, and what reads wait where they are forced out."""
+"""Writes that wait in a queue of their own: when they are drained, and what reads wait for them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import pdtrc
 
 from qmodels.checks import FloatArray
-from qmodels.memory.dram.writes.drains import COUNTS, LEAST_LEFT, Turns
-from qmodels.memory.dram.writes.last import LastWrites
-from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.numerics.kernels import compiled
+from qmodels.systems.memory.dram_system import DramSystem, Packets
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LastWrites:
+    """The chain of waiting writes of `write_queue`, and in it the last of writes that come together."""
+
+    law: FloatArray  # probabilities of 0, 1, 2, ... waiting writes
+    # arrivals, batch: rate of the batches [1/cycle], and writes of one.
+    arrivals: float
+    batch: int
+    # pace, begins, drain: by the number that waits: rate at which one of them is written, rate at which reads
+    # leave room for all but ``low`` of them, and how long these take [1/cycle, 1/cycle, cycles].
+    pace: FloatArray
+    begins: FloatArray
+    drain: FloatArray
+    low: int  # writes that are left then
+    each: float  # time of the channel for a write [cycles]
+
+    def of(self, number: int, rows: float) -> tuple[float, float]:
+        """Wait of the last of n beyond the mean wait of all, and its variance.
+
+        Those of a row are written together, rows in the order of their arrival; later ones come as they do on
+        average.
+        """
+        each = max(round(number / rows), 1)
+        first, second = self._stays(each)
+        high, coming = first.shape[1], -(-number // each)
+        law = np.bincount(-(-np.arange(self.law.size) // each), self.law, minlength=high)
+        last = last2 = of_all = 0.0
+        for before, share in enumerate(law.tolist()):
+            total = before + coming
+            places = np.arange(before + 1, total + 1)
+            if total < high:
+                stays, square = first[places, total], second[total, total]
+            else:
+                # So many are written at once, but for the last.
+                out, left = self.drain[-1] + (total - high) * each * self.each, max(self.low // each, 1)
+                behind = np.maximum(places - (total - left), 0)
+                stays = np.where(behind, out + first[behind, left], out * places / (total - left))
+                square = second[left, left] + 2 * out * first[left, left] + out**2
+            last, last2 = last + share * stays[-1], last2 + share * square
+            of_all += share * float(stays.mean())
+        return max(last - of_all, 0.0), max(last2 - last**2, 0.0)
+
+    def _stays(self, each: int) -> tuple[FloatArray, FloatArray]:
+        """Time for which rows of n writes stay, (place, number of rows): mean and mean square."""
+        writes = np.arange(0, self.pace.size, each)
+        low, batch = max(self.low // each, 1), max(self.batch // each, 1)
+        pace, begins, drain = self.pace[writes] / each, self.begins[writes], self.drain[writes]
+        found: tuple[FloatArray, FloatArray] = _stays(self.arrivals, batch, pace, begins, drain, low)
+        return found
+
+
+@compiled
+def _stays(arrivals: Any, batch: Any, pace: Any, begins: Any, drain: Any, low: Any) -> Any:
+    high = pace.size
+    first, second = np.zeros((high + 1, high)), np.zeros((high + 1, high))
+    left = min(low, high - 1)
+    for place in range(1, high):
+        for number in range(high - 1, place - 1, -1):
+            beginning = begins[number] if number > low else 0.0
+            total = pace[number] + beginning + arrivals
+            mean = pace[number] / total * first[place - 1, number - 1]
+            square = pace[number] / total * second[place - 1, number - 1]
+            grown = number + batch
+            # All but ``low`` of them are written where reads leave room, and where there are too many.
+            for way in range(2):
+                rate, of = (beginning, number) if way == 0 else (arrivals, grown)
+                if way == 1 and grown < high:
+                    mean += rate / total * first[place, grown]
+                    square += rate / total * second[place, grown]
+                elif rate > 0.0:
+                    out = max(of - low, 1)
+                    time = drain[min(of, high - 1)] * min(place / out, 1.0)
+                    later, later2 = first[max(place - out, 0), left], second[max(place - out, 0), left]
+                    mean += rate / total * (time + later)
+                    square += rate / total * (time * time + 2 * time * later + later2)
+            first[place, number] = 1 / total + mean
+            second[place, number] = 2 / total * first[place, number] + square
+    return first, second
+
+
+COUNTS = np.arange(128.0)
+"""Waiting accesses of a direction that are told apart."""
+NO_ROWS = 1e-9
+"""Share of the accesses that open a row below which none does."""
+LEAST_LEFT = 0.02
+"""Share of what is served that is left to shorten a queue, at least."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turns:
+    """Drains of the write queue: how a channel turns between reads and writes."""
+
+    spec: DramSystem  # the system
+    miss: float  # share of the accesses that open a row
+    each: float  # time of the channel for an access [cycles]
+    row_open: float = 1.0  # probability that another row is to be closed before
+
+    @property
+    def opening(self) -> float:
+        """Opening a row. [cycles]."""
+        closing = 0.0 if self.spec.page_policy == "closed" else self.row_open * self.spec.timing.t_rp
+        return self.spec.timing.t_rcd + closing
+
+    @property
+    def turning(self) -> float:
+        """Time to turn to writes and back beyond the accesses themselves. [cycles].
+
+        The first read opens its row, unless others find theirs open; writes open theirs one beside the other.
+        """
+        t = self.spec.timing
+        hits = 0.0 if isinstance(self.spec.traffic, Packets) else 1 - self.miss
+        kept = hits * (self.spec.write_high - self.spec.write_low) * self.each
+        back = max(t.write_to_read, self.opening * min(self.miss * COUNTS.size, 1.0) - kept)
+        return max(t.read_to_write + back - 2 * self.each, 0.0)
+
+    def paces(self, number: FloatArray, cycle: float) -> FloatArray:
+        r"""Return accesses served per cycle, by the number that waits and the time a bank is busy with each.
+
+        As many are there as come while one stays: its row is opened, and it waits for its bank as in M/D/1,
+        :math:`n = x\,(m o + \rho c / 2 (1 - \rho))`, :math:`\rho = x m c / B`. Derived here.
+        """
+        if self.miss < NO_ROWS:
+            return np.full(np.shape(number), 1 / self.each)
+        banks, own = self.spec.geometry.channel_banks, self.miss * self.opening
+        full = number * self.miss * cycle / banks
+        busy = 2 * full / np.maximum(own + full + np.sqrt((full - own) ** 2 + 2 * cycle * full), 1e-300)
+        return np.minimum(busy * banks / (cycle * self.miss), 1 / self.each)
+
+    def drains(self, coming: float) -> tuple[FloatArray, FloatArray]:
+        """Time until ``write_low`` of 0, 1, ..., ``write_high`` writes are left.
+
+        Mean and variance, from the first write to the last. Others come meanwhile: the numbers are a birth
+        and death process.
+        """
+        found: tuple[FloatArray, FloatArray]
+        found = _drains(self._forced, coming, self.spec.write_low, self.spec.write_high)
+        return found
+
+    @cached_property
+    def _forced(self) -> FloatArray:
+        """Writes per cycle where they are forced out, by how many wait."""
+        return self.paces(COUNTS[1:], self.spec.timing.write_cycle)
+
+    def load(self, reads: float, writes: float) -> float:
+        """Return which share of the time reads take and writes do, all of them forced out.
+
+        Writes that come during a drain are written in it.
+        """
+        drain = float(self.drains(writes)[0][-1])
+        number = self.spec.write_high - self.spec.write_low + writes * drain
+        return reads * self.each + writes / number * (drain + self.turning)
+
+    def limit(self, write: float) -> float:
+        """Return the largest rate of accesses of which a share writes. [accesses/cycle]."""
+
+        def beyond(rate: float) -> float:
+            return self.load(rate * (1 - write), rate * write) - 1
+
+        most = 1 / self.each
+        return most if beyond(most) <= 0 else float(brentq(beyond, 1e-6 * most, most, xtol=1e-9))
+
+
+@compiled
+def _drains(pace: Any, coming: Any, low: Any, high: Any) -> Any:
+    mean, variance = np.zeros(high + 1), np.zeros(high + 1)
+    last = pace[-1]
+    longer, square = 1 / max(last - coming, LEAST_LEFT * last), 0.0
+    for k in range(pace.size, low, -1):
+        step, more = 1 / pace[k - 1], coming / pace[k - 1]
+        one = step + more * longer
+        square = 2 * step * one + more * (square + 2 * longer * one)
+        longer = one
+        if k <= high:
+            mean[k], variance[k] = one, max(square - one * one, 0.0)
+    return np.cumsum(mean), np.cumsum(variance)
+
 
 NODES = np.linspace(0.0, 1.0, 120) ** 2
 """Times at which the presence of reads is looked at, over the longest."""

@@ -1,1 +1,0 @@
-"""The networks of the joint processor: loads, waits and blocking of their links."""

@@ -1,1 +1,0 @@
-"""The packet processor with private caches, LLC slices and interleaved DRAM: its system of parts."""
