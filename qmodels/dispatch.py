@@ -85,7 +85,7 @@ def bounds(spec: Any) -> BoxBounds:
 
     >>> from qmodels.systems.packets.packet_processor import PacketProcessor
     >>> from qmodels.systems.spec.fields import replace_fields
-    >>> few, many = (replace_fields(PacketProcessor(), {"llc.solve_cache": slices}) for slices in (1, 8))
+    >>> few, many = (replace_fields(PacketProcessor(), {"llc.slices": slices}) for slices in (1, 8))
     >>> least, most = bounds(few).stages[0](few, many)["packet_latency"]
     >>> bool(least[0] < solve(many).packet_latency < solve(few).packet_latency < most[0])
     True

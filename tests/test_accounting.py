@@ -69,15 +69,17 @@ INPUTS: dict[str, str] = {
     "noc/topology: _mean_distance": "a limit on the memory of routes",
     "noc/topology: afford_routes": "a limit on the memory of routes",
     "noc/topology: Topology.route": "a route",
-    "noc/routes: _parts": "whether routes wait for each other in a circle",
-    "noc/routes: find_deadlock": "whether routes wait for each other in a circle",
+    **{
+        f"noc/routes: {name}": "whether routes wait for each other in a circle"
+        for name in ("Onward.pairs", "find_deadlock", "onward", "vc_limits", "vc_limits.<locals>.uses")
+    },
     "noc/patterns: Pattern._check_relations": "a check of what is given",
     "spec/cost: afford": "a limit on memory and work",
     "spec/ranges: _nonnegative": "a check of what is given",
     "spec/ranges: _without_dust": "what is given, without numbers that no unit can tell from 0",
     "spec/ranges: _positive": "a check of what is given",
     "packets/packet_processor: _networks": "which nodes a network joins",
-    "cache/lines: line_popularity": "how often each line is asked for, as given",
+    "cache/spec: line_popularity": "how often each line is asked for, as given",
     "traffic/popularity: _tables": "how often each entry is asked for, as given",
     "programs/region: grow": "the tasks given, grown block by block",
     "programs/region: body_blocks": "the tasks given, grown block by block",
@@ -92,7 +94,7 @@ INPUTS: dict[str, str] = {
     "programs/work_queues: WorkQueues.queue_memory": "place of a queue",
     "programs/work_queues: WorkQueues.queue_of": "place of a queue",
     "programs/work_queues: WorkQueues.serial_time": "one core's time for the work given, to compare with",
-    "stations/wiring: Wiring.arrival_rates": "offered jobs, by the law of their gaps",
+    "stations/checks: Wiring.arrival_rates": "offered jobs, by the law of their gaps",
     "traffic/sizes: SizeLaw.sample": "sizes of packets, drawn",
     "traffic/workload: Workload.packet_rate": "offered packets, by load and sizes",
 }

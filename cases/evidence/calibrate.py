@@ -26,7 +26,7 @@ from qmodels.systems.spec.whole import whole
 DECISIONS: dict[str, dict[str, Any]] = {
     "packet-processor": {
         "dram.interleaving_step": 2.0, "dram.channels": 2.0, "free_list.alloc_trial_count": 2.0,
-        "noc.link_width": 2.0, "llc.solve_cache": 2.0, "dram.page_policy": ("open", "closed"),
+        "noc.link_width": 2.0, "llc.slices": 2.0, "dram.page_policy": ("open", "closed"),
     },
     "noc": {"link_width": 2.0, "router.buffer_flits": 2.0, "router.virtual_channels": 2.0},
     "dram": {

@@ -22,7 +22,7 @@ def test_latency_where_narrow_links_are_fullest(sizes, mean, tail):
     With the bursts of stores at their full work it is 34 and 29 % too high here (4 % before), where it is 8 %
     off on 15 drawn designs whose links are fullest (28 % before).
     """
-    fields = {"noc.link_width": 8, "dram.channels": 3, "dram.interleaving_step": 4, "llc.solve_cache": 4}
+    fields = {"noc.link_width": 8, "dram.channels": 3, "dram.interleaving_step": 4, "llc.slices": 4}
     narrow = replace_fields(PacketProcessor(), fields)
     bursts = OnOff(on_packets=8, peak_to_mean=3.0)
     narrow = replace(narrow, workload=replace(narrow.workload, sizes=sizes, arrivals=bursts))

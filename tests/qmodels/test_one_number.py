@@ -30,7 +30,7 @@ CHOICES: dict[str, Any] = {
     "free_list.mean_run_length": st.sampled_from([1.0, 8.0, 64.0]),
     "free_list.clock_ghz": st.sampled_from([0.3, 0.5, 1.0]),
     "noc.link_width": st.sampled_from([8, 32]),
-    "llc.solve_cache": st.sampled_from([0, 1, 4]),
+    "llc.slices": st.sampled_from([0, 1, 4]),
     "workload.offered_gbps": st.floats(0.5, 60.0),
     "workload.hold_ns": st.sampled_from([0.0, 300.0, 10_000.0]),
 }
@@ -38,7 +38,7 @@ shared = st.fixed_dictionaries(
     {
         "workload.sizes": st.sampled_from(SIZES),
         "dram.page_policy": st.sampled_from(["open", "closed"]),
-        "dram.queues": st.booleans(),
+        "dram.refresh": st.booleans(),
         "workload.arrivals": st.sampled_from(
             [traffic.Poisson(), traffic.OnOff(on_packets=10, peak_to_mean=3)]
         ),
@@ -49,7 +49,7 @@ sweeps = st.lists(st.fixed_dictionaries(CHOICES), min_size=2, max_size=5)
 
 def base_of(chosen: Mapping[str, Any]) -> qm.PacketProcessor:
     given_fields = dict(chosen)
-    if given_fields.pop("dram.queues"):
+    if given_fields.pop("dram.refresh"):
         given_fields |= {"dram.refresh_interval_cycles": 3120, "dram.refresh_cycles": 51}
     return replace_fields(qm.PacketProcessor(), given_fields)
 

@@ -25,7 +25,7 @@ TABLE = 1e-3
 """Relative error of losses that are read off a table."""
 
 SMALL = "free_list.small_packet_segments"
-CACHE = ("llc.solve_cache", "llc.slice_lines", "llc.access_cycles", "llc.bus_cycles", "llc.clock_ghz")
+CACHE = ("llc.slices", "llc.slice_lines", "llc.access_cycles", "llc.bus_cycles", "llc.clock_ghz")
 STORE = ("free_list.segments", "free_list.vms1_share")
 TRIALS = "free_list.alloc_trial_count"
 SPANS = (*STORE, TRIALS, SMALL, *CACHE)

@@ -152,9 +152,9 @@ def test_designs_followed_on_all_cores_wait_as_one_after_the_other(monkeypatch):
     trace = traffic.Trace(times_ns=packets.times_ns, bytes=packets.bytes, source="test")
     workload = qm.Workload.from_trace(trace, offered_gbps=np.linspace(1.0, 60.0, 9))
     assert np.all(qm.solve(replace(qm.PacketProcessor(), workload=workload)).packet_latency > 0)
-    for (rotation, paths, miss, designs), found in asked:
+    for (rotation, paths, designs), found in asked:
         assert len(found) == 9
-        for (*numbers, rate, hold), one in zip(designs, found, strict=True):
+        for (*numbers, rate, hold, miss), one in zip(designs, found, strict=True):
             alone = run.function(rotation, paths, rate, hold, miss, tuple(numbers))
             np.testing.assert_array_equal(one.top, alone.top)
             np.testing.assert_array_equal(one.mean, alone.mean)

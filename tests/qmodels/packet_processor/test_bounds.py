@@ -30,7 +30,7 @@ RANGES: dict[str, tuple[float, ...]] = {
     "free_list.vms1_share": (0.0, 0.3, 0.5, 1.0),
     "free_list.alloc_trial_count": (1, 2, 3, 5, 9),
     "free_list.small_packet_segments": (0, 1, 2, 4, 9),
-    "llc.solve_cache": (0, 1, 2, 4, 8),
+    "llc.slices": (0, 1, 2, 4, 8),
     "llc.slice_lines": (16, 64, 512, 2048),
     "llc.access_cycles": (2, 8),
     "llc.bus_cycles": (0, 6),

@@ -18,7 +18,7 @@ found = tornado(
         "dram.interleaving_step": (1, 16),
         "noc.link_width": (8, 32),
         "free_list.alloc_trial_count": (1, 4),
-        "llc.solve_cache": (2, 8),
+        "llc.slices": (2, 8),
         "workload.offered_gbps": (20.0, 60.0),
     },
     metric="packet_latency",
