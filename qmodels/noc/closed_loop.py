@@ -277,7 +277,7 @@ def _settled(
                     service_scv=ends.scv,
                 )
                 rate = min(float(net.system_throughput), bound)
-                direct = ends.visits * (net.mean_response_time - ends.service)
+                direct = ends.visits * np.maximum(net.mean_response_time - ends.service, 0.0)
                 waits = in_a_row(ends, direct) if traffic.service_law == "fixed" else direct
                 spared = float((direct - waits).sum())
             if max(abs(rate / before - 1), change / cycle) <= _FINER * _TOLERANCE:
@@ -376,5 +376,5 @@ class _Links:
         return float(net.packets @ output_waits(net, load, busy))
 
     def busy(self, rate: float) -> dict[str, float]:
-        """Return how busy the links are."""
+        """Return the part of the time for which each link is busy."""
         return {self.names[k]: float(rate * self.load[k]) for k in np.flatnonzero(self.load)}

@@ -198,7 +198,7 @@ class _Kinds:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Paths:
-    """What of the turns of a network does not depend on the rates of its flows."""
+    """Part of the turns of a network that does not depend on the rates of its flows."""
 
     table: FlowTable
     kinds: _Kinds

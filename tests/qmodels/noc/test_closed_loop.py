@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels import Noc, crossbar, mesh, spidergon
+from qmodels import Noc, crossbar, mesh, spidergon, torus
 from qmodels.noc import Router, transactions, uniform
 from qmodels.noc.closed_loop import closed_loop, finite_source_rate
 from qmodels.systems.spec.metrics import METRICS
@@ -62,6 +62,16 @@ def test_nothing_is_busy_for_more_than_all_the_time(
     assert max(answer.utilization.values()) == pytest.approx(answer.bottleneck_load)
     assert answer.bottleneck_load <= 1 + 1e-9
     assert answer["max_utilization"] <= 1 + 1e-9
+    assert min(map(float, answer.metrics.values())) >= 0
+
+
+def test_one_initiator_waits_at_no_queue_for_less_than_nothing():
+    traffic = transactions(
+        initiators=[0], channels=range(1, 6), think_cycles=0, service_cycles=8, latency_cycles=0,
+        request_bytes=1000, response_bytes=1000, service_law="exponential",
+    )  # fmt: skip
+    noc = Noc(topology=torus(3, 3), traffic=traffic, link_width=1, router=Router(buffer_flits=64))
+    assert closed_loop(noc).source_queue_delay >= 0
 
 
 @pytest.mark.parametrize(
