@@ -13,7 +13,6 @@ from validate.engine.histogram import BINS, middle_of
 from validate.engine.jit import jit
 from validate.estimates.statistics import (
     Histogram,
-    antithetic_interval,
     batch_means,
     bins_of,
     exactly,
@@ -194,29 +193,11 @@ def test_limits_of_the_gain():
     assert still.gain == 1.0 and not still.decided
 
 
-def test_antithetic_pairs_narrow_the_interval_of_a_monotone_metric_and_cover():
-    rng = np.random.default_rng(2)
-    covered, narrower = 0, 0
-    for _ in range(1000):
-        u = rng.uniform(size=(20, 30))
-        plain, mirrored = -np.log(u).mean(axis=1), -np.log1p(-u).mean(axis=1)
-        pairs = antithetic_interval(plain, mirrored, confidence=0.9)
-        covered += 1.0 in pairs
-        narrower += (
-            pairs.half_width < mean_interval(np.concatenate([plain, mirrored]), confidence=0.9).half_width
-        )
-    # Standard deviation 9.5.
-    assert abs(covered - 900) < 38
-    assert narrower > 950
-
-
 def test_errors_of_statistics_paired():
     with pytest.raises(ValueError, match=r"first and second must have as many replications, got 2 and 3"):
         paired_difference([1.0, 2.0], [1.0, 2.0, 3.0], confidence=0.9)
     with pytest.raises(ValueError, match=r"first and second must be finite, got an unstable replication"):
         paired_difference([1.0, np.inf], [1.0, 2.0], confidence=0.9)
-    with pytest.raises(ValueError, match=r"plain and mirrored must have as many runs, got 1 and 2"):
-        antithetic_interval([1.0], [1.0, 2.0], confidence=0.9)
 
 
 def autoregressive(rng, *, runs, length, correlation, mean):

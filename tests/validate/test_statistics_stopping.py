@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 
 from validate import Estimate
 from validate.estimates.statistics import (
-    batch_means,
     exactly,
-    is_short,
     mean_interval,
     more_replications,
     stability,
@@ -63,15 +61,6 @@ def test_the_rule_reaches_the_precision_and_keeps_the_coverage():
     assert covered > 950 - 10 - 21
     # (1.96 * 0.3015 / 0.05)**2 = 140.
     assert np.mean(spent) == pytest.approx(145, rel=0.05)
-
-
-def test_short_runs():
-    assert is_short(observations=499, dropped=0)
-    assert is_short(observations=2000, dropped=1000) and not is_short(observations=2000, dropped=900)
-    trend = batch_means(np.arange(40.0), np.ones(40), confidence=0.9)
-    assert not trend.independent and is_short(observations=10**6, dropped=0, batches=trend)
-    noise = batch_means(np.random.default_rng(1).normal(size=40), np.ones(40), confidence=0.9)
-    assert not is_short(observations=10**6, dropped=0, batches=noise)
 
 
 def queue(rng, load, arrivals):

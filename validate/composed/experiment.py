@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,6 @@ from qmodels.systems.composed.steps import (
     step_name,
 )
 from qmodels.systems.packets.free_list import FreeList
-from qmodels.systems.spec.answer import Answer
 from qmodels.systems.stations.parts import INF, Station
 from validate.campaigns.experiment import Experiment
 from validate.composed.arrivals import system_rotations
@@ -120,18 +118,9 @@ class SystemExperiment(Experiment):
                         f"simulated, which gives back all of the job's, got {step_name(step)!r}"
                     )
 
-    def summarize(
-        self, runs: Sequence[tuple[SystemJob, Run]], *, replications: int, seconds: float
-    ) -> Answer:
-        """Combine the replications into one answer."""
-        return summarize(
-            self.spec,
-            [run for _, run in runs],
-            seed=self.seed,
-            passages=self.passages,
-            confidence=self.confidence,
-            seconds=seconds,
-        )
+    def found(self, runs: list[Run]) -> dict[str, Any]:
+        """Return the estimates of finished replications."""
+        return summarize(self.spec, runs, passages=self.passages, confidence=self.confidence)
 
 
 def _free_at_once(step: Any) -> int:

@@ -12,7 +12,6 @@ from qmodels.systems.cache.spec import CacheSystem
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.steps import Allocate, Visit, all_steps
 from qmodels.systems.composed.system import System
-from qmodels.systems.spec.answer import Answer
 from qmodels.systems.stations.parts import INF, Station
 from qmodels.systems.traffic.arrivals import Recorded
 from validate.composed.instructions import program_of
@@ -40,9 +39,7 @@ class _Replications(Replications):
         self.flow_times = self.stacked("flow_times")
 
 
-def summarize(
-    spec: System, runs: Sequence[Run], *, seed: int, passages: int, confidence: float, seconds: float
-) -> Answer:
+def summarize(spec: System, runs: Sequence[Run], *, passages: int, confidence: float) -> dict[str, Any]:
     """Combine the runs of a system; see `validate.composed.experiment`."""
     data = _Replications(spec, runs, confidence=confidence)
     growing = _growing(spec, runs)
@@ -60,18 +57,14 @@ def summarize(
     waiting = _waiting_for(spec, runs) if stuck else ()
     facts = [f"overloaded: jobs of {', '.join(overloaded)} pile up"] if overloaded else []
     facts += [f"stuck: every job waits for another, at {', '.join(waiting)}"] if waiting else []
-    return Answer.of_runs(
-        spec=spec,
+    return dict(
         metrics=metrics,
         latency_parts=parts,
         utilization=utilization | members,
         bottleneck=max(utilization, key=lambda name: utilization[name].best, default=""),
         stable=stable,
         short=not (stuck or spec.ends) and _short(spec, data),
-        seed=seed,
-        replications=len(runs),
         effort={"passages": passages, "events": sum(r.events for r in runs)},
-        seconds=seconds,
         facts=tuple(facts),
         details={
             "numbers": _numbers(spec, data),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.memory.dram_system import DramSystem
-from qmodels.systems.spec.answer import Answer
 from validate.campaigns.experiment import Experiment, Job
 from validate.dram import state as c
 from validate.dram.inputs import draw_accesses
@@ -115,17 +115,15 @@ class DramExperiment(Experiment):
         checks.count("accesses", self.accesses, minimum=1000)
         checks.positive("traffic.arrival_rate", self.spec.traffic.arrival_rate)
 
-    def summarize(self, runs: Sequence[tuple[DramJob, Run]], *, replications: int, seconds: float) -> Answer:
+    def found(self, runs: list[Run]) -> dict[str, Any]:
         """Return the estimates of finished replications."""
-        each = [run for _, run in runs]
-        keeps_up = self._keep_up(each)
+        keeps_up = self._keep_up(runs)
         overloaded = tuple(channel for channel, known in enumerate(keeps_up) if known is False)
-        by_channel = np.sum([run.sums[:, :, c.COUNT] for run in each], axis=(0, 2))
+        by_channel = np.sum([run.sums[:, :, c.COUNT] for run in runs], axis=(0, 2))
         share = tuple(float(x) for x in by_channel / max(1, by_channel.sum()))
-        rate = mean_interval([run.served / run.cycles.max() for run in each], confidence=self.confidence)
-        metrics, parts = self._estimates(each, rate, stable=not overloaded)
-        return Answer.of_runs(
-            spec=self.spec,
+        rate = mean_interval([run.served / run.cycles.max() for run in runs], confidence=self.confidence)
+        metrics, parts = self._estimates(runs, rate, stable=not overloaded)
+        return dict(
             metrics=metrics,
             latency_parts=parts,
             utilization={"bus": rate.scaled(max(share) * self.spec.timing.burst)},
@@ -133,12 +131,9 @@ class DramExperiment(Experiment):
             facts=(f"overloaded channels: {', '.join(map(str, overloaded))}",) if overloaded else (),
             details={"overloaded": overloaded, "channel_share": share},
             quantile=partial(
-                _quantile, self.spec, [run.counts for run in each], worst(keeps_up), self.confidence
+                _quantile, self.spec, [run.counts for run in runs], worst(keeps_up), self.confidence
             ),
-            effort={"accesses": sum(run.served for run in each)},
-            replications=replications,
-            seed=self.seed,
-            seconds=seconds,
+            effort={"accesses": sum(run.served for run in runs)},
         )
 
     def _keep_up(self, runs: Sequence[Run]) -> list[bool | None]:

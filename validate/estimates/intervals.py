@@ -176,20 +176,3 @@ def paired_difference(first: npt.ArrayLike, second: npt.ArrayLike, *, confidence
     return PairedDifference(
         difference=difference, gain=alone / paired if paired > 0 else (float("inf") if alone > 0 else 1.0)
     )
-
-
-def antithetic_interval(plain: npt.ArrayLike, mirrored: npt.ArrayLike, *, confidence: float) -> Estimate:
-    """Return the interval of a mean from pairs of runs, the second with the mirrored random numbers.
-
-    ``plain``, ``mirrored``: a metric of each run with uniform numbers ``u`` and of its twin with ``1 - u``.
-    At least two pairs; ``confidence``: probability that the interval covers the mean, in (0, 1).
-
-    The means of the pairs are independent, the runs of a pair are not: only pairs count.
-
-    >>> antithetic_interval([1.0, 2.0, 3.0], [3.0, 2.0, 1.0], confidence=0.95).half_width
-    0.0
-    """
-    one, other = np.asarray(plain, dtype=float), np.asarray(mirrored, dtype=float)
-    if one.shape != other.shape:
-        raise ValueError(f"plain and mirrored must have as many runs, got {one.size} and {other.size}")
-    return mean_interval((one + other) / 2, confidence=confidence)

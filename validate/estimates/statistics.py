@@ -5,7 +5,6 @@ from validate.engine.histogram import INF, Histogram, bins_of, merged
 from validate.estimates.batch_means import BatchMeans, batch_means, lag_one_correlation, memory_doubt, warm_up
 from validate.estimates.intervals import (
     PairedDifference,
-    antithetic_interval,
     mean_interval,
     paired_difference,
     probability_interval,
@@ -14,7 +13,6 @@ from validate.estimates.intervals import (
 )
 from validate.estimates.stopping import (
     early_and_late,
-    is_short,
     more_replications,
     periodic_stability,
     stability,
@@ -27,12 +25,10 @@ __all__ = [
     "Estimate",
     "Histogram",
     "PairedDifference",
-    "antithetic_interval",
     "batch_means",
     "bins_of",
     "exactly",
     "early_and_late",
-    "is_short",
     "lag_one_correlation",
     "mean_interval",
     "memory_doubt",

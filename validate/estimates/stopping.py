@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.systems.spec.estimate import Estimate
-from validate.estimates.batch_means import BatchMeans
 from validate.estimates.intervals import mean_interval
 
 FEWEST_REPLICATIONS = 10
@@ -85,21 +84,6 @@ def _missing(estimate: Estimate, replications: int, precision: float) -> int:
     shrink = stdtrit(counts - 1, level) / np.sqrt(counts)
     half_widths = estimate.half_width * shrink / (stdtrit(replications - 1, level) / np.sqrt(replications))
     return min(int(np.searchsorted(-half_widths, -goal)) + 1, replications)
-
-
-def is_short(*, observations: int, dropped: int, batches: BatchMeans | None = None) -> bool:
-    """Return whether a run is too short for its estimates to be believed.
-
-    ``observations``: observations of the run, those of the warm-up included; ``dropped``: those that the
-    warm-up took; ``batches``: the batch means of what is left. Returns whether half of the run or more went
-    into the warm-up, fewer than `FEWEST_OBSERVATIONS` are left, or the longest batches are still correlated.
-
-    >>> is_short(observations=10_000, dropped=400), is_short(observations=10_000, dropped=5000)
-    (False, True)
-    """
-    left = observations - dropped
-    too_few = left < FEWEST_OBSERVATIONS or 2 * dropped >= observations
-    return too_few or (batches is not None and not batches.independent)
 
 
 def early_and_late(series: npt.ArrayLike) -> tuple[float, float]:

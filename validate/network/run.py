@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from qmodels import checks
-from qmodels.systems.spec.answer import Answer
 from qmodels.systems.spec.cost import afford
 from validate.campaigns.experiment import Experiment
 from validate.network.replication import NetworkJob, Run, run_replication
@@ -94,16 +93,12 @@ class NetworkExperiment(Experiment):
             for k in range(start, stop)
         ]
 
-    def summarize(
-        self, runs: Sequence[tuple[NetworkJob, Run]], *, replications: int, seconds: float
-    ) -> Answer:
-        """Combine the replications into one answer."""
+    def found(self, runs: list[Run]) -> dict[str, Any]:
+        """Return the estimates of finished replications."""
         return summarize(
             self.spec,
-            [run for _, run in runs],
-            seed=self.seed,
+            runs,
             passages=self.passages,
             confidence=self.confidence,
             antithetic=self.antithetic,
-            seconds=seconds,
         )

@@ -11,7 +11,6 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.systems.laws.times import MAP, Replay
-from qmodels.systems.spec.answer import Answer
 from qmodels.systems.stations.parts import INF
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 from validate.estimates.heavy_tails import decisive_share, expected_doubt, lopsidedness, seen_doubt
@@ -111,12 +110,10 @@ def summarize(
     spec: QueueingNetwork,
     runs: Sequence[Run],
     *,
-    seed: int,
     passages: int,
     confidence: float,
     antithetic: bool,
-    seconds: float,
-) -> Answer:
+) -> dict[str, Any]:
     """Combine the runs of a network; see `validate.network.run`."""
     if antithetic and len(runs) % 2:
         raise ValueError(f"replications must be even where they are antithetic, got {len(runs)}")
@@ -144,8 +141,7 @@ def summarize(
             for name, e in metrics.items()
         }
     utilization = {name: metrics["utilization" + _place(spec, name)] for name in spec.station_names}
-    return Answer.of_runs(
-        spec=spec,
+    return dict(
         metrics=metrics,
         utilization=utilization,
         bottleneck=max(utilization, key=lambda name: utilization[name].best),
@@ -161,10 +157,7 @@ def summarize(
         },
         quantile=partial(_quantile, data, rows, time_unit(spec), overloaded, worst(growing.values())),
         short=data.unsettled(),
-        seed=seed,
-        replications=len(runs),
         effort={"passages": passages, "events": sum(r.events for r in runs)},
-        seconds=seconds,
     )
 
 

@@ -14,7 +14,7 @@ from qmodels.checks import FloatArray
 from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.memory import Transactions
 from qmodels.systems.noc.spec import Noc
-from qmodels.systems.spec.answer import Answer, Deferred, Later
+from qmodels.systems.spec.answer import Deferred, Later
 from validate.campaigns.experiment import Experiment
 from validate.engine.histogram import BINS, Histogram
 from validate.estimates.statistics import INF, Estimate, exactly, quantile_interval, ratio_interval
@@ -172,9 +172,9 @@ class NocExperiment(Experiment):
         checks.count("packets", self.packets, minimum=100)
         checks.count("cycles", self.cycles, minimum=1000)
 
-    def summarize(self, runs: Sequence[tuple[NocJob, Run]], *, replications: int, seconds: float) -> Answer:
+    def found(self, runs: list[Run]) -> dict[str, Any]:
         """Return the estimates of finished replications."""
-        each = tuple(run for _, run in runs)
+        each = tuple(runs)
         table = self.spec.flow_table()
         found = verdict(
             [run.series for run in each],
@@ -198,8 +198,7 @@ class NocExperiment(Experiment):
             "flows": lambda: flow_columns(self.spec, each, found, stable, self.confidence),
             "channels": lambda: channel_columns(self.spec, each, utilization),
         }
-        return Answer.of_runs(
-            spec=self.spec,
+        return dict(
             metrics={**metrics, "max_utilization": utilization[busiest]},
             latency_parts={
                 "source queue": metrics["source_queue_delay"],
@@ -211,10 +210,7 @@ class NocExperiment(Experiment):
             facts=Deferred(lambda: facts(self.spec, found, stable)),
             details=Later(details, lambda name: details[name]()),
             short=min(packets) < FEWEST_OBSERVATIONS,
-            seed=self.seed,
-            replications=replications,
             effort={"packets": sum(packets), "cycles": sum(run.simulated for run in each)},
-            seconds=seconds,
         )
 
     def _metrics(self, runs: Sequence[Run], table: FlowTable, *, stable: bool) -> dict[str, Estimate]:
