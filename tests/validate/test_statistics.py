@@ -15,6 +15,7 @@ from validate.estimates.statistics import (
     Histogram,
     batch_means,
     bins_of,
+    busy_interval,
     exactly,
     lag_one_correlation,
     mean_interval,
@@ -191,6 +192,14 @@ def test_limits_of_the_gain():
     assert same.gain == np.inf and same.decided and same.difference.best == 1.0
     still = paired_difference([1.0, 1.0], [1.0, 1.0], confidence=0.9)
     assert still.gain == 1.0 and not still.decided
+
+
+@given(busy=hnp.arrays(float, st.integers(2, 9), elements=st.floats(0, 12)))
+def test_a_busy_fraction_is_its_ratio_inside_zero_and_one(busy):
+    times = np.full(busy.size, 10.0)
+    found, ratio = (of(busy, times, confidence=0.95) for of in (busy_interval, ratio_interval))
+    ends = [(one.low, one.best, one.high) for one in (found, ratio)]
+    assert ends[0] == tuple(np.clip(ends[1], 0.0, 1.0))
 
 
 def test_errors_of_statistics_paired():

@@ -16,6 +16,7 @@ from qmodels.systems.spec.conditions import plain, quantity
 from qmodels.systems.spec.kind import kind_of, metric_of
 from qmodels.systems.spec.metrics import full_name, is_relative
 from validate.estimates.intervals import PairedDifference, paired_difference
+from validate.estimates.stopping import worst
 
 PAIRS = 8
 """Pairs of runs unless a number is given."""
@@ -183,15 +184,9 @@ def compare_pair(
         rows={name: _row(first, name, both, confidence) for name in wanted},
         pairs=pairs,
         confidence=confidence,
-        stable=(_stable(both[0]), _stable(both[1])),
+        stable=(worst(one.stable for one in both[0]), worst(one.stable for one in both[1])),
         bottlenecks=(str(both[0][0].bottleneck or ""), str(both[1][0].bottleneck or "")),
     )
-
-
-def _stable(runs: list[Any]) -> bool | None:
-    """Return whether a system keeps up in all its runs; None where that is not known of some."""
-    found = {one.stable for one in runs}
-    return False if False in found else None if None in found else True
 
 
 def _row(spec: Any, name: str, both: list[list[Any]], confidence: float) -> PairRow:

@@ -11,11 +11,6 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-from typing import TYPE_CHECKING
-
 from validate.comparison.metrics import is_share, signed_error
 
 if TYPE_CHECKING:

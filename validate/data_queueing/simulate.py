@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +17,13 @@ from validate.campaigns.experiment import Experiment
 from validate.data_queueing import world as c
 from validate.data_queueing.kernel import run
 from validate.data_queueing.world import build_world, draw_packets
-from validate.estimates.statistics import Estimate, exactly, probability_interval, ratio_interval
+from validate.estimates.statistics import (
+    Estimate,
+    busy_interval,
+    exactly,
+    probability_interval,
+    ratio_interval,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,8 +172,7 @@ def _carried(load: float, runs: Sequence[Run], confidence: float) -> Estimate:
     """Return the share of the output ports' time that the segments admitted take: of all, at most."""
     offered = np.array([run.counts[c.OFFERED_SEGMENTS] for run in runs], dtype=float)
     taken = offered - [run.counts[c.REFUSED_SEGMENTS] for run in runs]
-    found = ratio_interval(load * taken, offered, confidence=confidence)
-    return replace(found, **{name: min(getattr(found, name), 1.0) for name in ("low", "best", "high")})
+    return busy_interval(load * taken, offered, confidence=confidence)
 
 
 def _metrics(spec: DataQueueing, runs: Sequence[Run], confidence: float) -> dict[str, Estimate]:

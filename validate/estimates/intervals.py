@@ -52,6 +52,17 @@ def ratio_interval(numerators: npt.ArrayLike, denominators: npt.ArrayLike, *, co
     return _around(best, (above - best * below) / below.mean(), confidence)
 
 
+def busy_interval(busy: npt.ArrayLike, times: npt.ArrayLike, *, confidence: float) -> Estimate:
+    """Return the interval of a busy fraction, inside [0, 1]: a service cut by the end may take it past.
+
+    >>> busy_interval([9.0, 11.0], [10.0, 10.0], confidence=0.95).high
+    1.0
+    """
+    found = ratio_interval(busy, times, confidence=confidence)
+    low, best, high = (min(max(value, 0.0), 1.0) for value in (found.low, found.best, found.high))
+    return Estimate(low=low, best=best, high=high, confidence=confidence)
+
+
 def probability_interval(events: npt.ArrayLike, trials: npt.ArrayLike, *, confidence: float) -> Estimate:
     """Return the interval of a probability, inside [0, 1].
 

@@ -5,6 +5,7 @@ from validate.engine.histogram import INF, Histogram, bins_of, merged
 from validate.estimates.batch_means import BatchMeans, batch_means, lag_one_correlation, memory_doubt, warm_up
 from validate.estimates.intervals import (
     PairedDifference,
+    busy_interval,
     mean_interval,
     paired_difference,
     probability_interval,
@@ -27,6 +28,7 @@ __all__ = [
     "PairedDifference",
     "batch_means",
     "bins_of",
+    "busy_interval",
     "exactly",
     "early_and_late",
     "lag_one_correlation",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from validate.estimates.statistics import (
     Estimate,
     Histogram,
     batch_means,
+    busy_interval,
     exactly,
     probability_interval,
     ratio_interval,
@@ -126,10 +127,8 @@ class Replications:
         return probability_interval(above, below, confidence=self.confidence)
 
     def busy(self, above: Any, below: Any) -> Estimate:
-        """Return a busy fraction, which neither the areas' rounding nor the interval takes out of [0, 1]."""
-        share = self.ratio(above, below)
-        low, best, high = (min(max(value, 0.0), 1.0) for value in (share.low, share.best, share.high))
-        return replace(share, low=low, best=best, high=high)
+        """Return a busy fraction."""
+        return busy_interval(above, below, confidence=self.confidence)
 
     def histograms(self, rows: Sequence[int], *, unit: float = 1.0) -> list[Histogram]:
         """Return some of the histograms added up, one for each replication."""

@@ -17,6 +17,7 @@ from validate.campaigns.experiment import Experiment
 from validate.estimates.statistics import (
     INF,
     Estimate,
+    busy_interval,
     exactly,
     mean_interval,
     periodic_stability,
@@ -181,13 +182,7 @@ def _summarise(experiment: PacketExperiment, opened: list[Run], closed: list[Run
 def _busy_fractions(runs: list[Run], confidence: float) -> list[Estimate]:
     busy = np.array([r.busy for r in runs])
     durations = [r.duration for r in runs]
-    return [_capped(ratio_interval(column, durations, confidence=confidence)) for column in busy.T]
-
-
-def _capped(estimate: Estimate) -> Estimate:
-    """Return a busy fraction inside [0, 1]; a service cut by the end of the stretch may take it past."""
-    low, best, high = (min(max(value, 0.0), 1.0) for value in (estimate.low, estimate.best, estimate.high))
-    return Estimate(low=low, best=best, high=high, confidence=estimate.confidence)
+    return [busy_interval(column, durations, confidence=confidence) for column in busy.T]
 
 
 def _busiest(
