@@ -69,11 +69,6 @@ class Part:
         """Every design by the model."""
         return self.decision.model
 
-    def row_of(self, design: int | None) -> int | None:
-        """Return the row of a design in the tables; None if it has none."""
-        rows = np.flatnonzero(self.model.table["design"] == design)
-        return int(rows[0]) if rows.size else None
-
     def design(self, row: int | None) -> int | None:
         """Return the number of the design in a row."""
         return None if row is None else int(self.model.table["design"][row])

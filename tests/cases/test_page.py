@@ -51,7 +51,7 @@ def test_axes_change_and_a_design_is_shown_by_keyboard(small_study, opened):
     opened.press("ArrowRight")
     shown = opened.value("document.querySelector('#shown-0').textContent")
     design = int(re.match(r"design (\d+): ", shown)[1])
-    assert part.row_of(design) in part.decision.front and "area [mm2]" in shown
+    assert design in part.model.table["design"][part.decision.front] and "area [mm2]" in shown
     change = "const s = document.querySelector('#{}-0'); s.value = '{}'; s.dispatchEvent(new Event('change'))"
     for axis, name in (("x", "saturation_data_rate"), ("y", "energy_per_packet")):
         opened.value(f"(() => {{ {change.format(axis, name)} }})()")
