@@ -1,7 +1,5 @@
 """How the suite is shared out among several processes; what its processes inherit."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

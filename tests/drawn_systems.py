@@ -4,8 +4,6 @@ Parts of all kinds, on an interconnect or without; open, closed and windowed flo
 draw follows from its seed alone: `wrong` says what is wrong with it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any

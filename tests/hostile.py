@@ -1,7 +1,5 @@
 """What the fuzzers share: bad values, how long a call may take, and what counts as a bad answer."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import signal

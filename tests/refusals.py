@@ -4,8 +4,6 @@ A table has lines ``call => error`` behind the imports of their names, and is co
 tests/refusals.py`` writes today's errors behind the calls, to be read in the change.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import tempfile

@@ -5,8 +5,6 @@ powers) and that both call is an input of both, and stands in the list below wit
 new there fails until somebody has looked at it.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import inspect

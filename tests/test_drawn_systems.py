@@ -1,7 +1,5 @@
 """Random systems of all kinds of parts: each ends in an answer that does not contradict itself."""
 
-from __future__ import annotations
-
 import sys
 import time
 from dataclasses import replace

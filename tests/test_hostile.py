@@ -4,8 +4,6 @@ A bad argument ends in one line of a ``ValueError`` or ``TypeError`` of ours, or
 foreign error, no hang. Functions are found in the public namespaces.
 """
 
-from __future__ import annotations
-
 import contextlib
 import doctest
 import inspect

@@ -3,8 +3,6 @@
 Commands, options and arguments are found in the application.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import random

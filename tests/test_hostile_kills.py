@@ -1,7 +1,5 @@
 """Work that is killed at random moments, on a full disk, where nothing may be written, by Ctrl-C."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -3,8 +3,6 @@
 Classes are found in `qmodels.systems`, an example of each in the kinds, bundled systems and docstrings.
 """
 
-from __future__ import annotations
-
 import builtins
 import contextlib
 import dataclasses

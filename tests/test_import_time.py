@@ -1,7 +1,5 @@
 """What an import pulls in: heavy libraries wait until a function needs them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Every registered kind of system in every verb: what a user learns for one holds for all."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """One language of laws: formulas, draws, files and models agree on every law."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

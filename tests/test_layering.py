@@ -1,7 +1,5 @@
 """Who may import whom: the table of the design, read from the source."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is installed with the package: every dependency is in the table of licences, none is under the GPL."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

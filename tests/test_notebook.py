@@ -1,7 +1,5 @@
 """What a notebook and a shell expect: pictures and bars without magic, names that complete, a version."""
 
-from __future__ import annotations
-
 import pickle
 import subprocess
 import sys

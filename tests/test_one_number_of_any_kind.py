@@ -3,8 +3,6 @@
 Fields are found by introspection and drawn with a seed, so that a new kind or field is looked at as well.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

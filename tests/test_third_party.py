@@ -1,7 +1,5 @@
 """A device from outside: a package with a closed form and a simulator of its own, through all verbs."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

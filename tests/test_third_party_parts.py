@@ -1,7 +1,5 @@
 """Parts from outside: a closed form with a simulation, and a measured curve, in every verb and in files."""
 
-from __future__ import annotations
-
 import csv
 import importlib.util
 import json

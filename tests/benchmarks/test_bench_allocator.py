@@ -3,8 +3,6 @@
 ``pytest tests/benchmarks/test_bench_allocator.py --benchmark-enable -m ""``
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

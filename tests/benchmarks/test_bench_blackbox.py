@@ -3,8 +3,6 @@
 ``python tests/benchmarks/test_bench_blackbox.py [problem ...]`` prints the medians of five seeds.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 import warnings

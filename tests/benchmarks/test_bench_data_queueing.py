@@ -1,7 +1,5 @@
 """Speed of the data-queueing simulator: 1e5 packets, about 1.3e6 queue operations."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

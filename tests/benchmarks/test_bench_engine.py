@@ -5,8 +5,6 @@ skipped where they are missing. Every test times the run alone, without set-up a
 of processor time, those of subprocesses included: the ratios then hold on a busy machine too.
 """
 
-from __future__ import annotations
-
 import random
 import resource
 import subprocess

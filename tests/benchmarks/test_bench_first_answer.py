@@ -1,7 +1,5 @@
 """Time of the first answer and of the first simulation after an install, and of the next ones."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 ``OPENBLAS_NUM_THREADS=1 pytest tests/benchmarks/test_bench_markov.py --benchmark-enable -m ""``
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

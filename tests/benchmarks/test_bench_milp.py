@@ -1,7 +1,5 @@
 """Speed of choices, fronts and placements."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Speed of the NUMA model, its simulator and the placement of the 16-SRP chip."""
 
-from __future__ import annotations
-
 from cases.published.paper import published_case
 from cases.published.srp import problem_of
 from qmodels import solve

@@ -1,7 +1,5 @@
 """Speed of the explorer itself: the models here cost next to nothing."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Time of the analytic packet processor: one design, the default space, the full space explored."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Speed of the closed forms over a million points (pytest tests/benchmarks --benchmark-enable)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

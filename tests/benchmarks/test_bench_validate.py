@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from qmodels import PacketProcessor
 from validate.composed.world import new_machine
 from validate.packet_processor import counts as c

@@ -1,7 +1,5 @@
 """Requests per second of the cache simulator, and the time of a model point."""
 
-from __future__ import annotations
-
 import pytest
 
 import qmodels as qm

@@ -1,7 +1,5 @@
 """Speed of the DRAM simulator and model; run with ``--benchmark-enable``."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Speed of the packet processor with LLC slices: simulated requests per second, and a model point."""
 
-from __future__ import annotations
-
 import pytest
 
 from cases.published.paper import published_case

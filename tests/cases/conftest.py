@@ -1,7 +1,5 @@
 """The command, a small study, and a headless Chromium driven over its DevTools pipe."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
@@ -19,10 +17,9 @@ from cases.study.files import save_study
 from cases.study.packet_processor import DATA, default_processor
 from cases.study.simulating import Runs
 from cases.study.study import explore_case
-from qmodels.systems.spec.fields import replace_fields
-from qmodels.systems.traffic.arrivals import Recorded
-from qmodels.systems.traffic.sizes import imix
-from qmodels.systems.traffic.trace import read_trace
+from optimize import replace_fields
+from qmodels import read_trace
+from qmodels.traffic import Recorded, imix
 
 FEW = {"interleaving_step": [1, 8], "channels": [2, 4], "alloc_trial_count": [1, 3], "link_width": [8, 16]}
 """Choices that leave 2 x 2 x 2 x 2 x 5 designs."""

@@ -1,7 +1,5 @@
 """What is asked of a system, what its answer has simulated, and where its front is doubted."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

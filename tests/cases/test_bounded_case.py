@@ -3,8 +3,6 @@
 In CI over every second choice of each field, by night over all 2,700 designs.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The command line on one system: answers in every format, errors in one line, broken installations."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -19,10 +17,10 @@ from cases.cli.answers import swept_answer
 from cases.cli.main import app
 from cases.published import CASES
 from cases.study.packet_processor import along_axes, default_processor
-from qmodels import solve
-from qmodels.systems.packets.packet_processor import PacketProcessor
+from optimize import replace_fields
+from qmodels import PacketProcessor, solve
 from qmodels.systems.spec.conditions import quantity
-from qmodels.systems.spec.fields import array_fields, replace_fields
+from qmodels.systems.spec.fields import array_fields
 from qmodels.systems.spec.metrics import METRICS, is_relative
 
 NAMES = PacketProcessor.metric_names.both

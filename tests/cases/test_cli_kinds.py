@@ -1,7 +1,5 @@
 """The command line on systems of every kind: their files, answers, simulations, explorations and sizes."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -14,8 +12,8 @@ import qmodels as qm
 from cases.study.files import load_study
 from cases.study.goals import with_values
 from cases.study.packet_processor import default_processor
+from optimize import replace_fields
 from qmodels import solve
-from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.spec.kind import KINDS
 from qmodels.systems.spec.text.toml import spec_from_toml
 

@@ -1,7 +1,5 @@
 """The simulation is compiled aside when it is not on the disk, and a failure there is nobody's."""
 
-from __future__ import annotations
-
 import pickle
 import sys
 from pathlib import Path

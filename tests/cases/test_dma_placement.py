@@ -1,7 +1,5 @@
 """Memories and channels of the cores of the 16-SRP chip: the program against trying all, and greedy."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

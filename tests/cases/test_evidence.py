@@ -1,7 +1,5 @@
 """Freezing what the product answers, and checking it later."""
 
-from __future__ import annotations
-
 import copy
 import lzma
 import math

@@ -1,7 +1,5 @@
 """The joint case: its bundled workloads and its space of designs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The page of a study in a real browser: the screen, one picture, nothing fetched, readable at any width."""
 
-from __future__ import annotations
-
 import re
 from base64 import b64decode
 

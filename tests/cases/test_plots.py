@@ -1,7 +1,5 @@
 """Pictures: made whole or not at all, the same for the same study."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

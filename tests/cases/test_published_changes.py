@@ -1,7 +1,5 @@
 """Systems of published papers as files, with fields changed, and conclusions on them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The first screen: its bounds for every kind, its numbers, and what makes it preliminary."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

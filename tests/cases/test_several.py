@@ -1,7 +1,5 @@
 """Several workloads in one study: the robust design, its regrets and their picture."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The built documentation in a browser: it fits, shows its pictures, fetches nothing and says no error."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

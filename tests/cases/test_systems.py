@@ -1,7 +1,5 @@
 """The four systems of parts: found from anywhere, solved, simulated and explored."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

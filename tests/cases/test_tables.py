@@ -1,7 +1,5 @@
 """Tables for people and for programs."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The command `qmodels trace`, and what other commands say of a trace."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

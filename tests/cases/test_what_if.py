@@ -1,7 +1,5 @@
 """A design changed by hand, without a browser: every field of every kind, the same numbers as solve."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,7 +1,5 @@
 """The page of a design in a real browser, from the server and as a notebook has it."""
 
-from __future__ import annotations
-
 import json
 import threading
 

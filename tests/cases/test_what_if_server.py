@@ -1,7 +1,5 @@
 """The server of the page: this machine alone, behind its token, and quiet about everything."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

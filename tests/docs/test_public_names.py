@@ -1,7 +1,5 @@
 """Every public name stands in the reference, under a subject, and in an example that runs."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import sys

@@ -1,7 +1,5 @@
 """The sources of the documentation: generated pages, pictures, links within, what is never loaded."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import importlib.util

@@ -1,7 +1,5 @@
 """The search of a black box: its fields, and what it promises its user whatever Optuna proposes."""
 
-from __future__ import annotations
-
 import gc
 import warnings
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Conditional fields and constraints: counted, numbered and sampled against plain enumeration."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass, make_dataclass
 from typing import Any

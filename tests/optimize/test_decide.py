@@ -1,7 +1,5 @@
 """Decisions on small spaces where the truth is known: fronts, the chosen design, interruptions, holes."""
 
-from __future__ import annotations
-
 import importlib
 from dataclasses import dataclass
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Derivatives against exact ones, properties of derivatives, and every kind of system."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import prod
 from typing import Any

@@ -1,7 +1,5 @@
 """What a model may return, and how it becomes columns."""
 
-from __future__ import annotations
-
 import enum
 from collections import namedtuple
 from collections.abc import Iterator, Mapping

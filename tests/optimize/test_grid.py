@@ -1,7 +1,5 @@
 """Arrays that span a grid give what flat arrays and single specs give."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

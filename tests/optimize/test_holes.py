@@ -1,7 +1,5 @@
 """A model that raises at some designs: what it answers is kept, where it does not is told."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor

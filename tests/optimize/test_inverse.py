@@ -1,7 +1,5 @@
 """Best values of several continuous fields, against what is known of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

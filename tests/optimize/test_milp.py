@@ -1,7 +1,5 @@
 """The exact method against exhaustive exploration: the same points, few designs solved."""
 
-from __future__ import annotations
-
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Choices and fronts of tabulated components against enumeration, and the solver behind them."""
 
-from __future__ import annotations
-
 import itertools
 import subprocess
 import sys

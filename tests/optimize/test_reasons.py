@@ -1,7 +1,5 @@
 """Why a decision is what it is: each claim against the table it is made from, and how it follows a change."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

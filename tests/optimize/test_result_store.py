@@ -1,7 +1,5 @@
 """A store file: what it keeps, who may write it at once, and what it refuses."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import math

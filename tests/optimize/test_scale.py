@@ -1,7 +1,5 @@
 """Large explorations: chunks in the store, killed runs, workers, files."""
 
-from __future__ import annotations
-
 import csv
 import os
 import signal

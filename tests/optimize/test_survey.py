@@ -1,7 +1,5 @@
 """Every design in constant memory: the front that is kept is that of the whole table, in any cut."""
 
-from __future__ import annotations
-
 import re
 import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """What no argument may be, at whichever door it comes in."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction

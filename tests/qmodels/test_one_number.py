@@ -1,7 +1,5 @@
 """A design has one number: alone, in a sweep, in another order, and on a grid."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

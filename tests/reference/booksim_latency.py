@@ -12,8 +12,6 @@ Loads are parts of the saturation rate, found by bisection with our simulator. K
 Run from the root of the repository, with it on the path. The first takes an hour.
 """
 
-from __future__ import annotations
-
 import csv
 import os
 import random
@@ -28,11 +26,10 @@ from typing import Any
 
 import numpy as np
 
+from qmodels import Noc, mesh, ring, spidergon, torus
+from qmodels.noc import Router
 from qmodels.noc.solve_noc import solve_noc
 from qmodels.systems.noc.patterns import Pattern
-from qmodels.systems.noc.router import Router
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topology import mesh, ring, spidergon, torus
 
 HERE = Path(__file__).parent
 BOOKSIM_FILE = HERE / "booksim_latency.csv"

@@ -9,8 +9,6 @@ Ramulator 1 is compiled from its sources with the one line of its table of DDR4 
 that both have the timings of `TIMING`; its scheduler is FRFCFS and its rows close by auto-precharge.
 """
 
-from __future__ import annotations
-
 import csv
 import os
 import re

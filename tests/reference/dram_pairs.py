@@ -1,7 +1,5 @@
 """Read what was measured of DRAMsim3 and Ramulator (dram_latency.csv) for tests and the error map."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import dataclass
 from pathlib import Path

@@ -7,8 +7,6 @@ run at parts of the model's. Of mixes there are two more rows, the urgent packet
 `errors` compares the model with them. Run from the root of the repository, with it on the path.
 """
 
-from __future__ import annotations
-
 import csv
 import importlib.util
 import random
@@ -21,10 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from qmodels import Noc
+from qmodels.noc import PacketClass, bursts
 from qmodels.noc.solve_noc import solve_noc
-from qmodels.systems.noc.flows import bursts
-from qmodels.systems.noc.router import PacketClass
-from qmodels.systems.noc.spec import Noc
 
 HERE = Path(__file__).parent
 FILE = HERE / "noc_metrics.csv"

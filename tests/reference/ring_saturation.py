@@ -5,8 +5,6 @@ constants of `qmodels.noc.collapse` were fitted to two thirds of the networks. R
 the root of the repository, with it on the path.
 """
 
-from __future__ import annotations
-
 import csv
 import importlib.util
 import random

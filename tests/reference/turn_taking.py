@@ -5,18 +5,14 @@ the error of the latency on 16 networks, by packets in a run (0: random targets)
 saturation rate for random targets. It takes a minute.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
+from qmodels import Noc, crossbar, mesh, ring, spidergon
+from qmodels.noc import Router, interleaved
 from qmodels.noc.solve_noc import solve_noc
-from qmodels.systems.noc.memory import interleaved
-from qmodels.systems.noc.router import Router
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topology import crossbar, mesh, ring, spidergon
 from validate import simulate
 
 INNER = (5, 6, 9, 10)

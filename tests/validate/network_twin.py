@@ -5,8 +5,6 @@ patience, batches, class changes and random routing; it draws the same random nu
 streams, but shares nothing else with the kernel.
 """
 
-from __future__ import annotations
-
 import heapq
 from itertools import count
 

@@ -1,7 +1,5 @@
 """Play a given list of queue operations, one after the other, as a processor would order them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Blocks taken with trials from lists that lie in a memory, against plain Python."""
 
-from __future__ import annotations
-
 from collections import deque
 
 import numpy as np

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -7,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from validate.calibration import calibrate
-from validate.readers import RunSet
+from validate import RunSet, calibrate
 
 RATES = np.linspace(0.02, 0.2, 8)
 BOUNDS = {"pipeline": (0.0, 50.0), "service": (1.0, 4.9)}

@@ -1,7 +1,5 @@
 """Campaigns: the same numbers wherever and however often they run, and a table of all points."""
 
-from __future__ import annotations
-
 import csv
 import os
 import signal

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -7,9 +5,8 @@ import pytest
 
 from qmodels import Answer, PacketProcessor, Workload
 from qmodels.queues import mmc
-from validate import Estimate, compare, simulate
+from validate import Estimate, RunSet, compare, simulate
 from validate.comparison.metrics import answered, load_of, measured
-from validate.readers import RunSet
 
 RATES = [0.2, 0.5, 0.8, 0.9]
 

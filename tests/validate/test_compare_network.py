@@ -1,7 +1,5 @@
 """Solved networks beside their simulation: one set of names, and intervals that hold the exact values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

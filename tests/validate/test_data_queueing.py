@@ -1,7 +1,5 @@
 """The simulator of the data-queueing module against laws that hold whatever the traffic."""
 
-from __future__ import annotations
-
 import heapq
 from collections import deque
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The compiled queue manager against a plain one of deques, operation by operation."""
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import replace
 from itertools import pairwise

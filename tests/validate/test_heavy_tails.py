@@ -1,7 +1,5 @@
 """Intervals that rare large jobs make too narrow have no upper end, or come from the idle times."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

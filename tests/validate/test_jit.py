@@ -1,7 +1,5 @@
 """Compiled kernels are those of the present sources, wherever their cache is kept."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import re

@@ -1,7 +1,5 @@
 """Laws every run obeys, its plain-Python twin, memory, overload, and what is refused."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import subprocess

@@ -4,8 +4,6 @@ Every case runs 20 replications with a fixed seed; 99.9 % intervals must cover t
 be as narrow as stated.
 """
 
-from __future__ import annotations
-
 from math import inf
 
 import numpy as np

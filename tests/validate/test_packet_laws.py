@@ -1,7 +1,5 @@
 """What holds in every run: conservation, Little's law, work conservation, reproducibility."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Single stations of the processor against queueing theory, with everything else out of the way."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Recorded traffic: a trace is replayed in full rotations, whatever packet it begins with."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

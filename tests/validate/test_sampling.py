@@ -1,7 +1,5 @@
 """Draws of every law: distribution, correlation, order."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.stats as st

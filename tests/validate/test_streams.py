@@ -1,7 +1,5 @@
 """Random streams: the published generator, independence, mirrored pairs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.stats as st

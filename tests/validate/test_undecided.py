@@ -1,7 +1,5 @@
 """A simulation that cannot tell whether a system keeps up says so in every view, and is not feasible."""
 
-from __future__ import annotations
-
 import csv
 import json
 from dataclasses import dataclass

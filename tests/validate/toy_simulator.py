@@ -1,7 +1,5 @@
 """A simulator of nothing, quick enough to run and kill campaigns of it by the hundred."""
 
-from __future__ import annotations
-
 import os
 import time
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The whole answer against the simulator and its own bookkeeping."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

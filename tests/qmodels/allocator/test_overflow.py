@@ -1,7 +1,5 @@
 """Refused packets: the fluid limit, and the diffusion against a walk between two walls."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Access order, alternatives, variability and pointer cycles."""
 
-from __future__ import annotations
-
 from itertools import product
 from math import isclose
 

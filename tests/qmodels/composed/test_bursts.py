@@ -1,24 +1,17 @@
 """Bursts along paths: as they began, paid once, and no others than those of the sources."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from numpy.testing import assert_allclose
 
+from qmodels import Flow, Noc, Station, System, Tokens, mesh
 from qmodels.composed import solve_system
 from qmodels.composed.variability import passed_on
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.parts import Tokens
-from qmodels.systems.composed.steps import Acquire, Branch, Fork, Hold, Release, Repeat, Visit
-from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Deterministic, Exponential
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topology import mesh
-from qmodels.systems.stations.parts import Station
-from qmodels.systems.traffic.arrivals import OnOff, Poisson
+from qmodels.laws import Deterministic, Exponential
+from qmodels.steps import Acquire, Branch, Fork, Hold, Release, Repeat, Visit
+from qmodels.traffic import OnOff, Poisson
 
 PROGRAMS = {
     "tandem": (Visit("a"), Visit("b")),

@@ -3,13 +3,11 @@
 import pytest
 
 import qmodels as qm
+from qmodels import Flow, System, Tokens
 from qmodels.composed.couplings.deadlock_cycles import deadlock_doubts
-from qmodels.systems.composed.flow import Flow
+from qmodels.laws import Exponential
+from qmodels.steps import Acquire, Fork, Hold, Release
 from qmodels.systems.composed.lower import lower
-from qmodels.systems.composed.parts import Tokens
-from qmodels.systems.composed.steps import Acquire, Fork, Hold, Release
-from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Exponential
 
 WORK = Hold(Exponential(mean=1.0))
 

@@ -1,25 +1,23 @@
 """Systems whose answers are known: windows that lose, packets sent, copies at nodes, tokens that turn."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from qmodels import queues
+from qmodels import CacheLevel, CacheSystem, Flow, Noc, Station, System, Tokens, dram, mesh, queues
 from qmodels.composed import solve_system
 from qmodels.composed.couplings.closed_mva import AtRegion, Region
 from qmodels.composed.fixed_point.pool_subnetworks import scattered
 from qmodels.composed.parts.dram import respond_dram
 from qmodels.composed.streams import Stream
-from qmodels.networks.closed.mva import mva
+from qmodels.laws import Deterministic, Erlang, Exponential
+from qmodels.networks import mva
+from qmodels.noc import rate_matrix, uniform
 from qmodels.noc.solve_noc import solve_noc
-from qmodels.systems.cache.spec import CacheLevel, CacheSystem
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.parts import ONE, Tokens
-from qmodels.systems.composed.steps import (
+from qmodels.parts import BankedChannels, FreeList
+from qmodels.steps import (
     Acquire,
     Allocate,
     Branch,
@@ -35,18 +33,8 @@ from qmodels.systems.composed.steps import (
     Visit,
     Write,
 )
-from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Deterministic, Erlang, Exponential
-from qmodels.systems.memory.dram_system import dram
-from qmodels.systems.memory.memory_map import BankedChannels
-from qmodels.systems.noc.patterns import rate_matrix, uniform
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topology import mesh
-from qmodels.systems.packets.free_list import FreeList
-from qmodels.systems.stations.parts import Station
-from qmodels.systems.traffic.arrivals import Poisson
-from qmodels.systems.traffic.popularity import Zipf
-from qmodels.systems.traffic.sizes import fixed
+from qmodels.systems.composed.parts import ONE
+from qmodels.traffic import Poisson, Zipf, fixed
 
 NOC = Noc(topology=mesh(2, 2), link_width=16, header_bytes=8, clock_ghz=2.0, traffic=uniform(nodes=4))
 

@@ -4,16 +4,10 @@ import numpy as np
 import pytest
 
 import qmodels as qm
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.parts import Tokens
-from qmodels.systems.composed.steps import Acquire, Each, Hold, Read, Release, Visit
-from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Deterministic, Exponential
-from qmodels.systems.memory.dram_system import dram
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topology import mesh
-from qmodels.systems.stations.parts import Station
-from qmodels.systems.traffic.arrivals import Poisson
+from qmodels import Flow, Noc, Station, System, Tokens, dram, mesh
+from qmodels.laws import Deterministic, Exponential
+from qmodels.steps import Acquire, Each, Hold, Read, Release, Visit
+from qmodels.traffic import Poisson
 
 FULL = Flow(name="full", arrivals=Poisson(), rate=0.15, program=(Visit("s"), Visit("s")))
 HELD = (Acquire("pool"), Visit("s"), Release("pool"))

@@ -1,20 +1,15 @@
 """Copies that ask a part after a choice, and what leaves pools in the long run."""
 
-from __future__ import annotations
-
 import pytest
 from numpy.testing import assert_allclose
 
+from qmodels import Flow, Station, System, Tokens
 from qmodels.composed import solve_system
 from qmodels.composed.couplings.closed_mva import closed_mva, profile_of
 from qmodels.composed.couplings.pools import leaving_scv
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.parts import Tokens
-from qmodels.systems.composed.steps import Acquire, Branch, Each, Hold, Release, Visit
-from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Deterministic, Erlang, Exponential
-from qmodels.systems.stations.parts import Station
-from qmodels.systems.traffic.arrivals import Poisson
+from qmodels.laws import Deterministic, Erlang, Exponential
+from qmodels.steps import Acquire, Branch, Each, Hold, Release, Visit
+from qmodels.traffic import Poisson
 
 
 def open_system(program, rate, *, arrivals=None, window=None, **parts):

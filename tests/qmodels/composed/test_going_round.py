@@ -8,10 +8,10 @@ from qmodels.composed.couplings.closed_mva import Region, closed_mva, profile_of
 from qmodels.composed.couplings.correlated_visits import effective_scv, equivalent_batch
 from qmodels.composed.couplings.pools import POISSON, ClosedPool, PoolSubnetwork, open_pool
 from qmodels.composed.moments import Moments, max_of_n, max_of_staggered, mixture_of
-from qmodels.markov.processes.moment_fits import ph_from_moments
-from qmodels.networks.closed.mva import mva
-from qmodels.queues.markovian.mmc import mmc
-from qmodels.systems.laws.phases import PhaseType
+from qmodels.laws import PhaseType
+from qmodels.markov import ph_from_moments
+from qmodels.networks import mva
+from qmodels.queues import mmc
 
 
 def single_servers(*services):

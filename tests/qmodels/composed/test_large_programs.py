@@ -7,16 +7,12 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import binom
 
-from qmodels import solve
-from qmodels.systems.composed.flow import Flow
+from qmodels import Flow, Station, System, Tokens, dram, solve
+from qmodels.laws import Exponential
+from qmodels.steps import Acquire, Each, Fork, Read, Release, Repeat, Visit
 from qmodels.systems.composed.lower import Here
-from qmodels.systems.composed.parts import ONE, Tokens, compound
-from qmodels.systems.composed.steps import Acquire, Each, Fork, Read, Release, Repeat, Visit
-from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Exponential
-from qmodels.systems.memory.dram_system import dram
-from qmodels.systems.stations.parts import Station
-from qmodels.systems.traffic.arrivals import Poisson
+from qmodels.systems.composed.parts import ONE, compound
+from qmodels.traffic import Poisson
 
 
 def system(*program):

@@ -1,20 +1,14 @@
 """Whole systems of free lists and of caches: Erlang's loss formula, and the sum of what each level takes."""
 
-from __future__ import annotations
-
 import pytest
 
-from qmodels import queues, solve
+from qmodels import CacheLevel, CacheSystem, Flow, System, queues, solve
 from qmodels.composed.latency import association
+from qmodels.laws import Deterministic, Exponential
 from qmodels.llc.solve_cache import solve_cache
-from qmodels.systems.cache.spec import CacheLevel, CacheSystem
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.steps import Allocate, Free, Hold, Lookup
-from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Deterministic, Exponential
-from qmodels.systems.packets.free_list import FreeList
-from qmodels.systems.traffic.arrivals import Poisson
-from qmodels.systems.traffic.popularity import Zipf
+from qmodels.parts import FreeList
+from qmodels.steps import Allocate, Free, Hold, Lookup
+from qmodels.traffic import Poisson, Zipf
 
 
 @pytest.mark.parametrize("hold", [50.0, 150.0, 400.0])

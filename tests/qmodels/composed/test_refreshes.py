@@ -1,19 +1,15 @@
 """Delays that few jobs meet, and what comes behind a memory that stalls for all."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 import qmodels as qm
+from qmodels import Flow, System, dram
 from qmodels.composed.couplings.refreshes import pause_share
 from qmodels.composed.moments import Moments
 from qmodels.composed.stalls import Late, Stall, after_another, one_stall, quantile_of
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.steps import Each, Read
-from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Exponential
-from qmodels.systems.memory.dram_system import dram
+from qmodels.laws import Exponential
+from qmodels.steps import Each, Read
 from validate import simulate
 
 

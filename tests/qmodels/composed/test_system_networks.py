@@ -6,17 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from qmodels import Flow, JobClass, QueueingNetwork, Station, System, single_station
 from qmodels.composed import solve_system
-from qmodels.networks.closed.mva import mva
-from qmodels.networks.open.jackson import jackson
+from qmodels.laws import Deterministic, Erlang, Exponential, HyperExponential, LogNormal
+from qmodels.networks import jackson, mva
 from qmodels.networks.solve import solve_network
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.steps import Branch, Hold, Repeat, Visit
-from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Deterministic, Erlang, Exponential, HyperExponential, LogNormal
-from qmodels.systems.stations.parts import JobClass, Station
-from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station
-from qmodels.systems.traffic.arrivals import OnOff, Poisson
+from qmodels.steps import Branch, Hold, Repeat, Visit
+from qmodels.traffic import OnOff, Poisson
 
 CPU, DISK = Station(service=Exponential(mean=0.5)), Station(service=Exponential(mean=1.4), servers=2)
 

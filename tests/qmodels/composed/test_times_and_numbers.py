@@ -1,7 +1,5 @@
 """Times by two moments, laws of numbers and what is made of them: limits, conservation, closed forms."""
 
-from __future__ import annotations
-
 from math import inf
 
 import numpy as np

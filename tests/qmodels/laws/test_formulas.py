@@ -1,7 +1,5 @@
 """Formulas of laws against other libraries, exact transforms and each other, deep tails included."""
 
-from __future__ import annotations
-
 import mpmath as mp
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Exact hit ratios of one LRU cache with few lines under independent references."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """Laws of hierarchies and victim caches; their errors against simulation are in tests/validate/cache."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

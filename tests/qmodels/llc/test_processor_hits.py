@@ -1,7 +1,5 @@
 """Hit ratios of the packet processor with LLC slices."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

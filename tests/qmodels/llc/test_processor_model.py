@@ -1,7 +1,5 @@
 """The queueing model of the packet processor with LLC slices."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import comb
 

@@ -1,7 +1,5 @@
 """Systems of caches: against simulation, against exact caches slice by slice, and how far validated."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

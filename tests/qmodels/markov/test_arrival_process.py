@@ -1,7 +1,5 @@
 """Markovian arrival processes: rates, correlations, superposition and fitting."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Birth-death chains against the balance equations in high precision and elimination."""
 
-from __future__ import annotations
-
 import mpmath
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Chains in continuous time and in steps: construction, transient behaviour, absorption, reducible chains."""
 
-from __future__ import annotations
-
 import networkx as nx
 import numpy as np
 import pytest

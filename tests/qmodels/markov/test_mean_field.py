@@ -1,7 +1,5 @@
 """Mean-field limits against closed fixed points, plain integration and finite systems."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Quasi-birth-death processes against truncated chains and closed forms."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Stationary laws: dense elimination, sparse factors and iteration against independent solutions."""
 
-from __future__ import annotations
-
 import mpmath
 import numpy as np
 import pytest

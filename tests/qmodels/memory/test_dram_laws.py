@@ -1,7 +1,5 @@
 """Parts of the DRAM model by themselves: laws of latencies, limits, patterns by counting, units, validity."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The model of a DRAM system over schedulers, streams and steps: against simulation, and within bounds."""
 
-from __future__ import annotations
-
 import time
 import tracemalloc
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Parts of the NUMA model by themselves: bounds by hand, times of a block, extremes, shares of channels."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The model of a NUMA machine: exact limits, laws, bounds, and its error against simulation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Markov chains of whole networks: oracles that know nothing of product forms."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

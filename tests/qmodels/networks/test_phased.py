@@ -1,7 +1,5 @@
 """Closed networks with services of phases against product forms and chains state by state."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Which model answers for a spec: against closed forms of textbooks, balance equations and the models."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

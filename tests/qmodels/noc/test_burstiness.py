@@ -1,7 +1,5 @@
 """Sources that send in bursts: what they add to the waits for channels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +10,7 @@ from qmodels.noc import Bernoulli, Noc, mesh, permutation, ring, uniform
 from qmodels.noc.solve_noc import solve_noc
 from qmodels.noc.waits import burst_factor
 from qmodels.queues.general.mmpp_g1 import mmpp_g1_waits
-from qmodels.systems.traffic.arrivals import OnOff
+from qmodels.traffic import OnOff
 
 BURSTS = st.builds(OnOff, on_packets=st.floats(1, 100), peak_to_mean=st.floats(1.05, 10))
 

@@ -1,7 +1,5 @@
 """Closed loops: exact alone, inside bounds, and as flit-level simulation has them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Networks whose packets can wait for each other in a circle: a doubt beside finite numbers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

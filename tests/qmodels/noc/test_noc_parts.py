@@ -1,7 +1,5 @@
 """Parts of the model by themselves: sources, transfers that share links, targets in turn."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Power of routers: linear in what it is made of, and a calibration that finds what was put in."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

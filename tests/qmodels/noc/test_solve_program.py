@@ -1,7 +1,5 @@
 """The analytic answer for message-passing programs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

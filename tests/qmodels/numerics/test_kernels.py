@@ -1,7 +1,5 @@
 """Kernels give the same numbers as plain Python and compiled, and are compiled aside."""
 
-from __future__ import annotations
-
 import importlib
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The largest of independent times against closed forms, and steps towards fixed points."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

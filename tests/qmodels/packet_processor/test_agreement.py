@@ -1,7 +1,5 @@
 """The analytic packet processor against the simulator, which shares no formula with it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Bounds over boxes of specs against the answers of designs in them, overloaded and degenerate ones too."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The model of a memory behind controllers: its recursion, its tables, and processors with one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

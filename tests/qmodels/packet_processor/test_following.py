@@ -1,7 +1,5 @@
 """Packets that are followed: where one server is slow the waits are Lindley's, and a lone packet has none."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

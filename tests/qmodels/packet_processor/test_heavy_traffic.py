@@ -1,7 +1,5 @@
 """Waits near saturation: their limits, what bursts add to them, percentiles, and kept simulations."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

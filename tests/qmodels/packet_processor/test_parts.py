@@ -1,7 +1,5 @@
 """Parts of the model where they are queues of the textbook, shares of paths, or integrals done otherwise."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Packets of a recorded trace that are followed: the same ones whatever packet the recording begins with."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Laws of the analytic packet processor; its error against the simulator is tested in test_agreement."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

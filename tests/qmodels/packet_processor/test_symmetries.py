@@ -1,7 +1,5 @@
 """What may not change the answer, and what changes it in a known way: units, order, parts by hand."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from typing import Any
 

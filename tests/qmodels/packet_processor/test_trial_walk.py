@@ -1,7 +1,5 @@
 """Trials and row visits against plain-Python twins and counting, and their limits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

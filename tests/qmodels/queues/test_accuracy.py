@@ -1,7 +1,5 @@
 """Relative errors against evaluations with 50 digits, over the whole range of utilizations."""
 
-from __future__ import annotations
-
 import mpmath as mp
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """The errors that the docstrings state, against exact chains of phases."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What every model does at the ends of the range: no load, overload, nonsense."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Models that claim to be exact, against Markov chains of the same systems solved as linear equations."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import mpmath as mp

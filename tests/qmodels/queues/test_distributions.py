@@ -1,7 +1,5 @@
 """Distributions of number, waiting and response time, and their quantiles."""
 
-from __future__ import annotations
-
 import mpmath as mp
 import numpy as np
 import pytest

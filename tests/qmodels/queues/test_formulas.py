@@ -1,7 +1,5 @@
 """Formulas take symbols and fractions as well as arrays; servers and rates for targets are their inverse."""
 
-from __future__ import annotations
-
 import mpmath
 import numpy as np
 import pytest

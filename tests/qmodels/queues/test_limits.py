@@ -1,7 +1,5 @@
 """Laws, and the limits in which one model becomes another."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

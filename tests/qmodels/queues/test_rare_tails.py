@@ -1,7 +1,5 @@
 """Tails and quantiles of one in 10^15 and beyond, against forms that share nothing with the models."""
 
-from __future__ import annotations
-
 import mpmath
 import numpy as np
 import pytest

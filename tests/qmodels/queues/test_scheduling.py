@@ -1,7 +1,5 @@
 """SRPT and foreground-background against event-by-event simulation."""
 
-from __future__ import annotations
-
 import heapq
 
 import numpy as np

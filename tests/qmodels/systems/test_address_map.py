@@ -1,7 +1,5 @@
 """The address map is a bijection that spreads consecutive blocks evenly."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

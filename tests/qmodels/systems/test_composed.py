@@ -1,7 +1,5 @@
 """Systems of parts as specs: their files, the names of their fields, and what is refused at construction."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass, replace
 

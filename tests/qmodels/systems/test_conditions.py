@@ -1,7 +1,5 @@
 """Conditions on metrics in words: units, strict limits, ranges; and what is no condition."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Work that costs more than is allowed is refused before it starts, by the field that drives it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

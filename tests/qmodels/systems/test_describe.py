@@ -1,7 +1,5 @@
 """What is said about every kind of system: its fields, a commented file, and a JSON schema."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from dataclasses import dataclass, make_dataclass

@@ -1,7 +1,5 @@
 """Kinds of systems: by name, by spec, and those of other packages."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Which laws are which, one law as another, and what a system says to laws it does not take."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

@@ -1,7 +1,5 @@
 """Laws of times: moments against other libraries, and what is refused."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Where blocks lie: bijections, whatever is programmed, and even shares."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

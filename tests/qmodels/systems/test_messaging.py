@@ -1,7 +1,5 @@
 """Message-passing programs: their steps, collective operations and task graphs."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The flow table: what is conserved, what a relabelling may not change, and who can deadlock."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

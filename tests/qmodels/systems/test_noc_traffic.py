@@ -1,7 +1,5 @@
 """Who sends to whom: patterns against their definitions, matrices from files, memory traffic."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import networkx as nx

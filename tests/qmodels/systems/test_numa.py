@@ -1,7 +1,5 @@
 """The spec of a NUMA machine: ways, assignments, placements, files, and what it refuses."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The joint spec: what it derives and which combinations it refuses."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The intermediate form of programs: counts as by a walk of the steps, postfix order, folds, tokens held."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

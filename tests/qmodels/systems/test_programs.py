@@ -1,7 +1,5 @@
 """Programs as text: what is written is read back, and what is wrong is refused in a line that says where."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

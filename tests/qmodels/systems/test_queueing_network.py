@@ -1,7 +1,5 @@
 """The spec of a queueing network: what it says, and what it refuses."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 from math import inf

@@ -1,7 +1,5 @@
 """Routes: what each routing promises, against plain walks and searches that share no code."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 

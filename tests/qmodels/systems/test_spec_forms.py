@@ -1,7 +1,5 @@
 """Shorter ways to write specs, parts in parts, and overrides by names of fields."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from dataclasses import dataclass, field, is_dataclass, replace

@@ -1,7 +1,5 @@
 """Specs to TOML and back, and their hash."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Traces and the files they are read from; every file is written here, byte by byte."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import struct

@@ -1,7 +1,5 @@
 """The description of a trace: known processes have their known numbers, and each warning its cause."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

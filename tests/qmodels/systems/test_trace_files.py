@@ -1,7 +1,5 @@
 """Traces in ERF, in named columns, of several interfaces and flows; and bytes changed at random."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 
@@ -13,8 +11,8 @@ from qmodels.systems.packets.data_queueing import QueueTraffic
 from qmodels.systems.spec.text.toml import from_toml, to_toml
 from qmodels.systems.traffic.readers.captures import flow_key
 from qmodels.traffic import Recorded, Trace
+from tests.qmodels.systems.test_trace import SECOND, block, section, write
 
-SECOND = 1_700_000_000
 IP = bytes([0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 80, 1, 1])
 ETHERNET = bytes(12) + b"\x08\x00" + IP
 
@@ -33,11 +31,6 @@ def erf(second, wire, kind=2, *, port=0, extensions=0, body=None):
 RECORDS = [erf(SECOND, 64), erf(SECOND + 0.5, 1518), erf(SECOND + 0.5, 70, 22), erf(SECOND + 2.25, 128, 2)]
 
 
-def block(kind, body):
-    body += bytes(-len(body) % 4)
-    return struct.pack("<II", kind, len(body) + 12) + body + struct.pack("<I", len(body) + 12)
-
-
 def option(code, value):
     return struct.pack("<HH", code, len(value)) + value + bytes(-len(value) % 4)
 
@@ -51,10 +44,9 @@ def packet(port, ticks, wire):
     return block(6, struct.pack("<IIIII", port, ticks >> 32, ticks & 0xFFFFFFFF, 38, wire) + ETHERNET)
 
 
-SECTION = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
 # Two directions of a link with clocks of their own, the second behind the first in the file.
 TWO = (
-    SECTION + interface(b"eth0") + interface(b"eth1", 9)
+    section() + interface(b"eth0") + interface(b"eth1", 9)
     + packet(0, 1_000_000, 64) + packet(0, 1_000_003, 65) + packet(1, 1_000_001_500, 66)
     + packet(1, 1_000_009_000, 67) + packet(0, 1_000_006, 68)
 )  # fmt: skip
@@ -62,12 +54,6 @@ PCAP = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 60, 1) + b"".join(
     struct.pack("<IIII", SECOND, k, 38, 64) + ETHERNET for k in range(4)
 )
 TEXT = "# made by hand\nno;us;proto;len\n1;10;udp;64\n2;11.5;udp;1500\n3;13;tcp;64\n"
-
-
-def write(folder, content, name="packets"):
-    path = folder / name
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 @pytest.fixture(params=[False, True], ids=["plain", "gzip"])

@@ -1,7 +1,5 @@
 """The description of a recorded stream: shares of windows by hand, indices of dispersion by law."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

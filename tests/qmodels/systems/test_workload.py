@@ -1,7 +1,5 @@
 """The workload and its laws: rates, segments, arrivals, sizes, popularity and realised packets."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Exact mean makespan of few exponential tasks on queues with stealing: a Markov chain to its end."""
 
-from __future__ import annotations
-
 from itertools import product
 from math import prod
 

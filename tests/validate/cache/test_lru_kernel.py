@@ -1,7 +1,5 @@
 """The compiled cache against plain Python: every request, every eviction."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Caches of a system: to the cycle when idle, and with the hit ratio that they have alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from qmodels import CacheLevel, CacheSystem, Flow, Noc, System, dram, mesh, solve

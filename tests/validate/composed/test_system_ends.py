@@ -1,7 +1,5 @@
 """Work that ends, tokens that turn from use to use, and visits that take the same time again."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest

@@ -1,7 +1,5 @@
 """Free lists of a system, their pointer memory, and the banks that trials avoid."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Memories and the interconnect: idle ones to the cycle, loaded ones against their own simulation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Steps of programs that hold something: tokens, windows, branches; and what must hold in every system."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, reject

@@ -1,7 +1,5 @@
 """Random systems of all kinds of parts: nothing is lost in any, and Little's law holds in every part."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

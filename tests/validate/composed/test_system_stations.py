@@ -1,7 +1,5 @@
 """Systems of stations against exact theory, and against the simulation of queueing networks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Windows that lose jobs, places without an interconnect, levels that are looked in: model and simulation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -3,8 +3,6 @@
 Commands are kept as a history; whether one may be given is looked up in all that were given before.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

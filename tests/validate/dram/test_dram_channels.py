@@ -1,7 +1,5 @@
 """Channels that are stepped serve every access in the cycle in which a channel that knows them all does."""
 
-from __future__ import annotations
-
 import heapq
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Model and simulator against the exact Markov chain of small processors, core by core."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Message-passing programs simulated: by hand, against the model, and what must always hold."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -10,8 +10,6 @@ saturation rate that
 of the same table; they and those at 95 % are there for networks in which that makes a difference.
 """
 
-from __future__ import annotations
-
 import csv
 import os
 import re

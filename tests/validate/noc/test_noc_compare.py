@@ -1,7 +1,5 @@
 """The model beside the simulator: one network, a load curve, and closed loops."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +9,7 @@ import pytest
 
 from qmodels import Noc, mesh, solve, spidergon
 from qmodels.noc import Router, transactions, uniform
-from validate import compare
-from validate.readers import read_booksim
+from validate import compare, read_booksim
 
 SMALL = {"packets": 1500, "cycles": 2000, "replications": 3}
 

@@ -1,7 +1,5 @@
 """A packet alone is exact to the cycle, whatever it goes through; and loops of transactions."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The simulator of a NUMA machine against a plain one of processes, exact times, and conservation."""
 
-from __future__ import annotations
-
 import heapq
 from collections import deque
 from dataclasses import replace

@@ -1,13 +1,11 @@
 """Hand-written extracts in the form that BookSim 2.0 prints (checked against runs of a build of it)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import pytest
 
-from validate.readers import read_booksim
+from validate import read_booksim
 
 CONFIG = """BEGIN Configuration File: mesh
 // a comment with rate = 7;

@@ -1,14 +1,12 @@
 """Hand-written extracts in the form of ``src/base/stats/text.cc`` of gem5, with and without units."""
 
-from __future__ import annotations
-
 import json
 import math
 
 import numpy as np
 import pytest
 
-from validate.readers import read_dramsim3, read_gem5
+from validate import read_dramsim3, read_gem5
 
 BEGIN = "\n---------- Begin Simulation Statistics ----------\n"
 END = "\n---------- End Simulation Statistics   ----------\n"

@@ -1,11 +1,9 @@
 """Hand-written extracts in the forms of Ramulator 1 and 2.0 (checked against runs of builds) and 2.1."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from validate.readers import read_ramulator
+from validate import read_ramulator
 
 TEXT = """           ramulator.active_cycles_0                  57                    # Total active cycles
        ramulator.row_hits_channel_0_core                  30                    # Number of row hits

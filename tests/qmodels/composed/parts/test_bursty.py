@@ -6,17 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from qmodels import Station
 from qmodels.composed.parts.bursty import added_by_bursts, bursts_of, two_moments, wait_of_batches
 from qmodels.composed.parts.station import station_copy
 from qmodels.composed.streams import Queue, Stream
-from qmodels.markov.processes.map_queues import map_ph_1
+from qmodels.laws import MAP, Deterministic, Erlang, Exponential, scaled
+from qmodels.markov import map_ph_1
+from qmodels.queues import mmc
 from qmodels.queues.general.mmpp_g1 import mmpp_g1_waits
-from qmodels.queues.markovian.mmc import mmc
-from qmodels.systems.laws.kinds import scaled
-from qmodels.systems.laws.phases import MAP
-from qmodels.systems.laws.times import Deterministic, Erlang, Exponential
-from qmodels.systems.stations.parts import Station
-from qmodels.systems.traffic.arrivals import OnOff
+from qmodels.traffic import OnOff
 
 
 def visits(rate, batch=(0.0, 1.0), **more):

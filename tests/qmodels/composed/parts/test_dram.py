@@ -1,7 +1,5 @@
 """DRAM as a part: as its own model where that can say the accesses, and mixtures of several kinds."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

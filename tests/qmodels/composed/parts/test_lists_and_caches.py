@@ -1,14 +1,12 @@
 """Free lists, caches and parts of others as parts of a system."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from qmodels import queues
+from qmodels import CacheLevel, CacheSystem, Flow, System, queues
 from qmodels.composed.parts import (
     lookup_shares,
     lost_jobs,
@@ -18,14 +16,9 @@ from qmodels.composed.parts import (
 from qmodels.composed.parts.free_list import pointer_memory
 from qmodels.composed.streams import Stream
 from qmodels.llc.solve_cache import solve_cache
-from qmodels.systems.cache.spec import CacheLevel, CacheSystem
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.parts import Served, ServingPart
-from qmodels.systems.composed.steps import Allocate, Free, Visit
-from qmodels.systems.composed.system import System
-from qmodels.systems.packets.free_list import FreeList
-from qmodels.systems.traffic.arrivals import Poisson
-from qmodels.systems.traffic.popularity import Zipf
+from qmodels.parts import FreeList, Served, ServingPart
+from qmodels.steps import Allocate, Free, Visit
+from qmodels.traffic import Poisson, Zipf
 
 LISTS = FreeList(segments=4096, alloc_trial_count=3, clock_ghz=0.5)
 

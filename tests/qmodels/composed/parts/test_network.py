@@ -1,28 +1,21 @@
 """The interconnect as a part: as its own model where that can say the packets."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from qmodels import Flow, Noc, Station, System, mesh, ring, spidergon
 from qmodels.composed.parts.bursty import added_waits
 from qmodels.composed.parts.network import respond_network
 from qmodels.composed.solve import solve_system
 from qmodels.composed.streams import Bursts, PacketStreams
+from qmodels.laws import Deterministic
+from qmodels.noc import PacketClass, rate_matrix, uniform
 from qmodels.noc.solve_noc import solve_noc
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.steps import Send, Visit
-from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Deterministic
-from qmodels.systems.noc.patterns import rate_matrix, uniform
-from qmodels.systems.noc.router import PacketClass
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topology import mesh, ring, spidergon
-from qmodels.systems.stations.parts import Station
-from qmodels.systems.traffic.arrivals import OnOff, Poisson
+from qmodels.steps import Send, Visit
+from qmodels.traffic import OnOff, Poisson
 from validate import simulate
 
 NETWORKS = {

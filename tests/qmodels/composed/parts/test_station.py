@@ -1,27 +1,18 @@
 """Stations as parts of a system: as queueing networks of one station, and what these cannot say."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from qmodels import queues
+from qmodels import Flow, JobClass, Noc, QueueingNetwork, Station, System, mesh, queues, single_station
 from qmodels.composed.parts.dispatch import respond
 from qmodels.composed.parts.station import station_copy
 from qmodels.composed.streams import Stream
+from qmodels.laws import Deterministic, Erlang, Exponential, HyperExponential
 from qmodels.networks.solve import solve_network
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.steps import Visit
-from qmodels.systems.composed.system import System
-from qmodels.systems.laws.phases import HyperExponential
-from qmodels.systems.laws.times import Deterministic, Erlang, Exponential
-from qmodels.systems.noc.patterns import uniform
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topology import mesh
-from qmodels.systems.stations.parts import JobClass, Station
-from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station
-from qmodels.systems.traffic.arrivals import Poisson
+from qmodels.noc import uniform
+from qmodels.steps import Visit
+from qmodels.traffic import Poisson
 
 INF = float("inf")
 
