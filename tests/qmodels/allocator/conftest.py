@@ -1,7 +1,5 @@
 """A reference simulation of a free list, which shares nothing with the models."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -13,20 +11,9 @@ Simulate = Callable[..., tuple[float, Any, float]]
 
 
 def _simulate(
-    banks: int,
-    busy: int,
-    trials: int,
-    blocks: int,
-    stored: int,
-    sizes: Any,
-    cumulative: Any,
-    allocations: int,
-    other_access: float,
-    other_packet: float,
-    read_last: bool,
-    order: int,
-    rng: Any,
-) -> tuple[float, Any, float]:
+    banks, recent, trials, ring, stored, sizes, cumulative, allocations,
+    other_access, other_packet, read_last, order, rng,
+):  # fmt: skip
     """Store packets and return random ones, one for each beyond ``stored``; count after a tenth.
 
     Gives the share of blocks taken on busy banks, that of 0, 1, ... rejections, and that of
@@ -35,12 +22,11 @@ def _simulate(
     the returned packet's last block. ``order``: 0 together, 1 in random order, 1 + n as read
     by n readers, in turn a block of each, one for each block taken.
     """
-    ring = rng.permutation(blocks)
-    head, free = 0, blocks
+    blocks = ring.size
+    head, free, at = 0, blocks, 0
     following = np.empty(blocks, np.int64)
     first, length = np.zeros(blocks, np.int64), np.zeros(blocks, np.int64)
     kept = 0
-    recent = np.full(busy, -1)
     left, begin = np.zeros(2, np.int64), np.zeros(2, np.int64)
     count, before = np.zeros(2, np.int64), np.zeros(2, np.int64)
     reading, unread = np.zeros(max(order, 1), np.int64), np.zeros(max(order, 1), np.int64)
@@ -51,14 +37,19 @@ def _simulate(
         if rng.random() < other_packet:
             port = 1 - port
         if left[port] == 0:
-            size = sizes[np.searchsorted(cumulative, rng.random(), side="right")]
+            drawn, kind = rng.random(), 0
+            while cumulative[kind] <= drawn:
+                kind += 1
+            size = sizes[kind]
             left[port], count[port], before[port] = size, size, -1
         rejected = 0
         while True:
             block = ring[head]
             head = (head + 1) % blocks
             free -= 1
-            found = np.any(recent == block % banks)
+            found = False
+            for other in recent:
+                found |= other == block % banks
             if not found or rejected == trials - 1:
                 break
             ring[(head + free) % blocks] = block
@@ -71,8 +62,8 @@ def _simulate(
             if before[port] >= 0:
                 pairs += 1
                 near += before[port] % banks == block % banks
-        recent[1:] = recent[:-1].copy()
-        recent[0] = block % banks
+        recent[at] = block % banks
+        at = (at + 1) % recent.size
         if before[port] < 0:
             begin[port] = block
         else:
@@ -80,8 +71,8 @@ def _simulate(
         before[port] = block
         left[port] -= 1
         if rng.random() < other_access:
-            recent[1:] = recent[:-1].copy()
-            recent[0] = rng.integers(0, banks)
+            recent[at] = rng.integers(0, banks)
+            at = (at + 1) % recent.size
         in_use += 1
         if left[port] == 0:
             first[kept], length[kept] = begin[port], count[port]
@@ -115,8 +106,8 @@ def _simulate(
                 ring[one], ring[two] = ring[two], ring[one]
         first[place], length[place] = first[stored], length[stored]
         if read_last:
-            recent[1:] = recent[:-1].copy()
-            recent[0] = block % banks
+            recent[at] = block % banks
+            at = (at + 1) % recent.size
     return conflicts / counted, rejections / counted, near / max(pairs, 1)
 
 
@@ -147,9 +138,10 @@ def simulate_list() -> Simulate:
         mean = float(sizes @ np.array(probability))
         room = blocks or round(2 * stored * mean / banks) * banks
         order = {"together": 0, "random": 1, "as-read": 1 + readers}[return_order]
+        rng = np.random.default_rng(seed)
         return compiled(
-            banks, busy, trials, room, stored, sizes, cumulative, allocations,
-            other_access, other_packet, read_last, order, np.random.default_rng(seed),
+            banks, np.full(busy, -1), trials, rng.permutation(room), stored, sizes, cumulative, allocations,
+            other_access, other_packet, read_last, order, rng,
         )  # fmt: skip
 
     return simulate

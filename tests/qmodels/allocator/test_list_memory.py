@@ -1,7 +1,5 @@
 """The remembering free list against simulation, exact chains and known limits."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import NamedTuple
 
@@ -65,7 +63,7 @@ def lists():
             yield 16, busy, trials, MIX, how, Bar((0.08, 5e-5), allocations=2_000_000)
 
 
-@pytest.mark.in_ci(9)
+@pytest.mark.in_ci(6)
 @pytest.mark.parametrize(("banks", "busy", "trials", "law", "around", "bar"), list(lists()))
 def test_against_simulation(simulate_list, banks, busy, trials, law, around, bar):
     taken, rejected, near = simulate_list(
