@@ -1,10 +1,8 @@
 """Queues with Markovian arrivals against closed forms, truncated chains and one another."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
@@ -26,16 +24,10 @@ from qmodels.markov import CTMC, gi_ph_1, map_g_1, map_g_1_k, map_map_1, map_ph_
 from qmodels.markov.processes import map_queues as map_queues_module
 from qmodels.markov.processes.arrival_process import Arrivals
 from qmodels.queues import gmc, mg1
+from tests.qmodels.markov.test_arrival_process import random_process
 
 seeds = st.integers(0, 10**6)
 UNIT = Exponential(mean=1.0)
-
-
-def random_arrivals(seed, n):
-    rng = np.random.default_rng(seed)
-    quiet, marks = rng.exponential(size=(2, n, n)) * (rng.random((2, n, n)) < 0.6) + 0.02
-    np.fill_diagonal(quiet, 0.0)
-    return MAP(d0=quiet - np.diag((quiet + marks).sum(axis=1)), d1=marks)
 
 
 def random_service(seed, n):
@@ -130,7 +122,7 @@ def test_poisson_arrivals_and_hyperexponential_services_in_full():
 
 @given(seeds, st.integers(1, 3), st.integers(1, 3), st.floats(0.05, 0.6))
 def test_against_a_large_finite_chain(seed, n, m, load):
-    arrivals, service = random_arrivals(seed, n), random_service(seed, m)
+    arrivals, service = random_process(seed, n), random_service(seed, m)
     arrivals = scaled(arrivals, arrivals.rate * service.mean / load)
     found = map_ph_1(arrivals=arrivals, service=service)
     chain = finite_chain(arrivals, service, 40)
@@ -141,9 +133,10 @@ def test_against_a_large_finite_chain(seed, n, m, load):
     assert_allclose(found.waiting_probability, busy, rtol=1e-6)
 
 
+@settings(max_examples=settings.default.max_examples // 3)
 @given(seeds, st.integers(1, 3), st.integers(1, 2), st.floats(0.05, 0.9))
 def test_distributions_agree_with_the_moments(seed, n, m, load):
-    arrivals, service = random_arrivals(seed, n), random_service(seed, m)
+    arrivals, service = random_process(seed, n), random_service(seed, m)
     arrivals = scaled(arrivals, arrivals.rate * service.mean / load)
     found = map_ph_1(arrivals=arrivals, service=service)
     assert_allclose(found.waiting_time_tail(0.0), found.waiting_probability, rtol=1e-11)
@@ -160,7 +153,7 @@ def test_distributions_agree_with_the_moments(seed, n, m, load):
 
 @given(seeds, st.floats(1e-9, 1e9))
 def test_the_unit_of_time(seed, unit):
-    arrivals, service = random_arrivals(seed, 2), random_service(seed, 2)
+    arrivals, service = random_process(seed, 2), random_service(seed, 2)
     arrivals = scaled(arrivals, arrivals.rate * service.mean / 0.7)
     slow = map_ph_1(arrivals=arrivals, service=service)
     fast = map_ph_1(arrivals=scaled(arrivals, 1 / unit), service=scaled(service, 1 / unit))
@@ -191,7 +184,7 @@ def test_variances_of_large_systems_are_left_out(monkeypatch):
 
 @given(seeds, st.integers(1, 3), st.floats(0.05, 0.9))
 def test_renewal_services_are_map_ph_1(seed, n, load):
-    arrivals, law = random_arrivals(seed, n), random_service(seed, 2)
+    arrivals, law = random_process(seed, n), random_service(seed, 2)
     arrivals = scaled(arrivals, arrivals.rate * law.mean / load)
     one = map_ph_1(arrivals=arrivals, service=law)
     two = map_map_1(arrivals=arrivals, service=law)
@@ -229,7 +222,7 @@ def test_correlated_services_against_a_finite_chain():
 
 @given(seeds, st.integers(1, 3), st.integers(1, 3), st.integers(1, 9), st.floats(0.01, 3.0))
 def test_finite_room_state_by_state(seed, n, m, capacity, load):
-    arrivals, service = random_arrivals(seed, n), random_service(seed, m)
+    arrivals, service = random_process(seed, n), random_service(seed, m)
     arrivals = scaled(arrivals, arrivals.rate * service.mean / load)
     found = map_g_1_k(arrivals=arrivals, service=service, capacity=capacity)
     chain = finite_chain(arrivals, service, capacity)
@@ -290,7 +283,7 @@ def test_a_service_law_with_rare_eternities():
 
 @given(seeds, st.integers(1, 3), st.integers(1, 3), st.floats(0.05, 0.95))
 def test_one_server_of_phases_is_the_same_in_every_model(seed, n, m, load):
-    arrivals, service = random_arrivals(seed, n), random_service(seed, m)
+    arrivals, service = random_process(seed, n), random_service(seed, m)
     arrivals = scaled(arrivals, arrivals.rate * formulas(service).mean / load)
     found = map_ph_1(arrivals=arrivals, service=service)
     for other in (

@@ -1,7 +1,5 @@
 """Phase-type laws: functions, operations and fitting against integration and closed forms."""
 
-from __future__ import annotations
-
 import mpmath
 import numpy as np
 import pytest
@@ -59,7 +57,7 @@ def integral(function, law):
 # Functions
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(seeds, st.integers(1, 5))
 def test_functions_agree_with_the_matrix_exponential_and_with_each_other(seed, n):
     law = random_law(seed, n)
@@ -142,6 +140,7 @@ def test_constructors():
 # Operations
 
 
+@settings(max_examples=settings.default.max_examples // 3)
 @given(seeds, st.integers(1, 3), st.integers(1, 3))
 def test_minimum_maximum_and_sum_by_integration(seed, n, m):
     a, b = random_law(seed, n), random_law(seed + 1, m)

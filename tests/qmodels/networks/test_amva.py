@@ -115,7 +115,7 @@ def test_laws(demands, people, think, unit):
         assert_allclose(queued.system_throughput, r.system_throughput, rtol=1e-7)
 
 
-@settings(max_examples=12)
+@settings(max_examples=settings.default.max_examples // 4)
 @given(
     times=hnp.arrays(float, (3, 2), elements=st.floats(0.1, 3.0)),
     people=st.tuples(st.integers(60, 200), st.integers(60, 200)),
@@ -131,6 +131,7 @@ def test_many_jobs_keep_a_server_busy_in_any_unit(times, people, scv):
         assert_allclose(3.0 * tripled.system_throughput, r.system_throughput, rtol=1e-6)
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(
     scv=st.floats(0.0, 10.0),
     people=st.integers(1, 60),
@@ -153,7 +154,7 @@ def test_no_server_is_more_than_busy(scv, people, servers, discipline):
 @pytest.mark.parametrize("solve", [bard_schweitzer, linearizer])
 def test_nor_within_the_tolerance_of_the_iteration(solve):
     rng = np.random.default_rng(1)
-    for _ in range(40):
+    for _ in range(15):
         stations, classes = rng.integers(1, 4), rng.integers(1, 3)
         r = solve(
             population=rng.integers(1, 60, classes).tolist(),
