@@ -8,18 +8,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from qmodels import Flow, Noc, Station, System, Tokens, dram, mesh
 from qmodels.composed import solve_system
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.parts import Tokens
-from qmodels.systems.composed.steps import Acquire, Branch, Each, Fork, Hold, Read, Release, Repeat, Visit
-from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Deterministic, Erlang, Exponential
-from qmodels.systems.memory.dram_system import dram
-from qmodels.systems.noc.patterns import uniform
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.noc.topology import mesh
-from qmodels.systems.stations.parts import Station
-from qmodels.systems.traffic.arrivals import OnOff, Poisson
+from qmodels.laws import Deterministic, Erlang, Exponential
+from qmodels.noc import uniform
+from qmodels.steps import Acquire, Branch, Each, Fork, Hold, Read, Release, Repeat, Visit
+from qmodels.traffic import OnOff, Poisson
 
 STATIONS = {
     "a": Station(service=Exponential(mean=4.0)),
@@ -59,7 +53,7 @@ def test_copies_that_begin_at_one_server_end_one_after_the_other():
 
 @pytest.mark.parametrize("window", [None, 5])
 def test_latency_grows_with_the_rate(window):
-    latencies = [solve_system(open_system(rate, window=window)).latency for rate in np.linspace(0.01, 0.2, 8)]
+    latencies = [solve_system(open_system(rate, window=window)).latency for rate in (0.01, 0.1, 0.2)]
     assert np.all(np.diff(latencies) > 0)
 
 
@@ -127,14 +121,14 @@ def test_an_overloaded_flow_leaves_others_alone():
 
 
 def test_a_sweep_is_its_points():
-    rates = np.array([[0.05, 0.1], [0.2, 0.3]])
+    rates = np.array([[0.05], [0.3]])
     sweep = solve_system(open_system(rates))
     for index, rate in np.ndenumerate(rates):
         point = solve_system(open_system(float(rate)))
         for name, value in point.metrics.items():
             assert_allclose(sweep.metrics[name][index], value)
         assert sweep.stable[index] == point.stable and sweep.bottleneck[index] == point.bottleneck
-    assert sweep.shape == (2, 2)
+    assert sweep.shape == (2, 1)
 
 
 def test_reads_through_a_network_take_the_way_and_the_memory():
@@ -163,7 +157,7 @@ programs = st.recursive(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(program=programs, load=st.floats(0.05, 0.8), bursty=st.booleans(), window=st.sampled_from([None, 4]))
 @example(program=(Each((Each((Visit("a"), Visit("a")), 2),), 2),), load=0.25, bursty=True, window=None)
 def test_random_programs(program, load, bursty, window):

@@ -1,6 +1,7 @@
 """Windows and pools: wide ones change nothing, narrow ones hold back, inner ones meet what is let in."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -8,15 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from qmodels import Flow, Station, System, Tokens, dram
 from qmodels.composed import solve_system
-from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.parts import Tokens
-from qmodels.systems.composed.steps import Acquire, Each, Fork, Hold, Read, Release, Repeat, Visit
-from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Deterministic, Erlang, Exponential
-from qmodels.systems.memory.dram_system import dram
-from qmodels.systems.stations.parts import Station
-from qmodels.systems.traffic.arrivals import OnOff, Poisson
+from qmodels.laws import Deterministic, Erlang, Exponential
+from qmodels.steps import Acquire, Each, Fork, Hold, Read, Release, Repeat, Visit
+from qmodels.traffic import OnOff, Poisson
 
 PARTS = {
     "mem": dram("DDR4-3200"),
@@ -69,7 +66,7 @@ in_order = programs.filter(lambda program: "'c'" not in repr(program))
 def test_latency_does_not_grow_as_a_window_widens(program, load, arrivals):
     narrow = solved(program, 1e-4, arrivals=arrivals, window=2)
     rate = load * 1e-4 * narrow.saturation_factor
-    latencies = [solved(program, rate, arrivals=arrivals, window=w).latency for w in (2, 4, 9, 400)]
+    latencies = [solved(program, rate, arrivals=arrivals, window=w).latency for w in (2, 9, 400)]
     assert np.all(np.diff(latencies) <= 2e-3 * latencies[-1])
 
 
@@ -91,7 +88,7 @@ def test_an_inner_pool_that_is_wider_than_the_window_never_binds():
     assert with_pool.latency_parts["p"] < 0.1 * with_pool.latency
 
 
-@pytest.mark.parametrize("rate", [1e-15, 1e-12, 1e-9, 1e-3])
+@pytest.mark.parametrize("rate", [1e-15, 1e-3])
 def test_what_a_system_carries_does_not_depend_on_the_rate(rate):
     few, more = (solved((Visit("a"), Visit("b")), r, arrivals=Poisson(), window=5) for r in (rate, 0.05))
     assert_allclose(few.saturation_factor * rate, 0.05 * more.saturation_factor, rtol=1e-6)
@@ -139,6 +136,7 @@ def test_erlang_arrivals_at_a_shared_server_are_solved():
     assert 2.0 < latency < 4.0
 
 
+@cache
 def beside_losing(rate):
     program = (Visit("a"), Visit("a"), Hold(Exponential(mean=5.0)))
     losing = Flow(name="loses", arrivals=Poisson(), rate=rate, window=4, when_full="loss", program=program)
