@@ -1,7 +1,5 @@
 """Campaigns that are stopped, killed, repeated and shared: nothing finished is run again."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -199,7 +197,7 @@ def test_a_killed_campaign_resumes_and_repeats_nothing(tmp_path, unkilled, seed)
         known = committed(store)
         process = start(store, log, 0.01)
         # The moment is so many begun runs and then a while, which is less than two runs take.
-        moment, pause = int(rng.integers(1, 15)), float(rng.uniform(0, 0.015))
+        moment, pause = int(rng.integers(6, 16)), float(rng.uniform(0, 0.015))
         deadline = time.monotonic() + 60
         while process.poll() is None and (not log.exists() or log.read_text().count("\n") < moment):
             assert time.monotonic() < deadline

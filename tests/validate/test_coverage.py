@@ -1,7 +1,5 @@
 """Do the intervals of the simulator cover what is known exactly, as often as they say?"""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
@@ -16,7 +14,7 @@ from qmodels.laws import Deterministic, Erlang, Exponential, Geometric, HyperExp
 from validate.network.recursions import applies, run_replication
 from validate.network.run import NetworkExperiment
 
-CONFIDENCE, REPLICATIONS, EXPERIMENTS = 0.999, 10, 8
+CONFIDENCE, REPLICATIONS, EXPERIMENTS = 0.999, 10, 5
 LEVELS = (0.9, 0.99, 0.999)
 STUDENT = stats.t(REPLICATIONS - 1)
 UNIT, H2 = Exponential(mean=1.0), HyperExponential(probabilities=[0.25, 0.75], means=[2.5, 0.5])
@@ -63,7 +61,7 @@ def systems() -> dict[str, tuple[QueueingNetwork, str, float]]:
 
 @pytest.fixture(scope="module")
 def study() -> dict[str, tuple[Any, float, float]]:
-    """Return how many standard errors each of eight experiments is off, and all of them pooled.
+    """Return how many standard errors each of several experiments is off, and all of them pooled.
 
     No two systems share a seed: it would give the same arrivals to all, so that they were wrong together.
     """
@@ -93,7 +91,7 @@ def study() -> dict[str, tuple[Any, float, float]]:
 
 
 def test_no_system_is_off(study: dict[str, tuple[Any, float, float]]) -> None:
-    """All experiments with one system together: 80 replications, an error of 1 in 10,000."""
+    """All experiments with one system together: 50 replications, an error of 1 in 10,000."""
     for name, (_, pooled, half) in study.items():
         assert abs(pooled) < stats.t.ppf(1 - 0.5e-4, EXPERIMENTS * REPLICATIONS - 1) and half < 0.2, name
 

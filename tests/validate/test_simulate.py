@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -41,7 +39,7 @@ def test_overload_is_flagged(policy):
         workload=replace(spec.workload, load_factor=4.0, hold_ns=0.0),
         dram=replace(spec.dram, page_policy=policy),
     )
-    result = simulate(spec, packets=4000, replications=3)
+    result = simulate(spec, packets=2000, replications=2, saturation=False)
     assert not result.stable
     for name in ("packet_latency", "packet_latency_p99", "lookup_latency", "write_latency", "read_latency"):
         assert result.metrics[name].best == np.inf
@@ -53,10 +51,10 @@ def test_overload_is_flagged(policy):
 
 def test_saturation_data_rate_separates_stable_from_overloaded():
     spec = PacketProcessor()
-    limit = simulate(spec, packets=6000, replications=3).saturation_data_rate.best
+    limit = simulate(spec, packets=4000, replications=2).saturation_data_rate.best
     for share, stable in ((0.85, True), (1.1, False)):
         loaded = replace(spec, workload=replace(spec.workload, offered_gbps=share * limit))
-        assert simulate(loaded, packets=10_000, replications=4, saturation=False).stable is stable
+        assert simulate(loaded, packets=8000, replications=2, saturation=False).stable is stable
 
 
 def test_small_pool_overflows():
@@ -81,10 +79,9 @@ def test_replications_end_where_precision_is_out_of_reach():
 
 def test_short_runs_are_flagged():
     spec = PacketProcessor()
-    assert simulate(
-        replace(spec, workload=replace(spec.workload, hold_ns=1e6)), packets=1000, replications=2
-    ).short
-    assert not simulate(spec, packets=10_000, replications=2).short
+    held, once = replace(spec, workload=replace(spec.workload, hold_ns=1e6)), {"saturation": False}
+    assert simulate(held, packets=1000, replications=2, **once).short
+    assert not simulate(spec, packets=10_000, replications=2, **once).short
 
 
 def test_names_are_imported_when_used():
