@@ -1,7 +1,5 @@
 """Our packages are found whatever else has their names."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -27,9 +25,9 @@ def python(folder, code, *words, path=()):
     return ended.stdout
 
 
-@pytest.mark.parametrize("name", ["optimize", "validate", "cases"])
-def test_a_file_of_the_same_name_hides_nothing(tmp_path, name):
-    (tmp_path / f"{name}.py").write_text(FOREIGN)
+def test_files_of_the_same_names_hide_nothing(tmp_path):
+    for name in ("optimize", "validate", "cases"):
+        (tmp_path / f"{name}.py").write_text(FOREIGN)
     code = "from qmodels.optimize import explore; from qmodels.validate import compare; import qmodels.cases"
     assert python(tmp_path, f"{code}; print(explore.__module__, compare.__module__)").split() == [
         "optimize.search.explore",

@@ -1,7 +1,5 @@
 """The command line on studies and published cases: files, resumption, a clean end whatever happens."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -241,10 +239,10 @@ def runs_in(store):
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_interrupted_exploration_ends_cleanly_with_what_is_done(tmp_path):
+def test_interrupted_exploration_ends_cleanly_with_what_is_done(toml, tmp_path):
     out = tmp_path / "out"
     brief = ("--packets", "2000", "--replications", "4", "--budget", "10min")
-    running = process("explore", *FEW, *brief, "--out", out)
+    running = process("explore", toml, *FEW, *brief, "--out", out)
     store = out / "simulated.sqlite"
     deadline = time.monotonic() + 60
     # A design has 4 open and 4 closed runs; runs are started in the order of the designs.

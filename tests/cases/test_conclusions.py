@@ -1,9 +1,8 @@
 """Conclusions of papers: how margins become verdicts and flips, and that the guide is what the code says."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +31,7 @@ from cases.published.conclusions import (
 )
 from cases.published.paper import published_case
 from cases.published.words import data, flip_text, markdown, text
-from qmodels.systems.cache.llc_processor import LlcProcessor
+from qmodels import LlcProcessor
 
 GUIDE = Path(__file__).parents[2] / ".github" / "docs" / "papers" / "conclusions.md"
 LINE = Parameter(name="x", value=1.0, values=(0.0, 2.0, 4.0))
@@ -246,11 +245,14 @@ def test_conclusions_are_whole_and_their_simulations_are_of_today(case):
             assert not stale and other.reading == name
 
 
+found_once = cache(found_of)
+
+
 @pytest.mark.parametrize(
     "case", [pytest.param(one, marks=[pytest.mark.slow] * (one != "llc3d")) for one in PAPERS]
 )
 def test_the_guide_is_what_the_code_says(case):
-    assert markdown({case: found_of(case)}) in GUIDE.read_text(encoding="utf-8")
+    assert markdown({case: found_once(case)}) in GUIDE.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
@@ -263,13 +265,14 @@ def test_kept_margins_are_simulated_again(case):
         assert again.margin == pytest.approx(before.margin, abs=1e-6 + 1e-6 * abs(before.margin))
 
 
-def test_the_command(capsys, tmp_path):
+def test_the_command(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(checks, "found_of", found_once)
     picture = tmp_path / "llc3d.png"
     with pytest.raises(SystemExit) as end:
         main(["conclusions", "llc3d", "--json", "--plot", str(picture)])
     assert end.value.code == 0
     shown = json.loads(capsys.readouterr().out)
-    findings = {"llc3d": found_of("llc3d")}
+    findings = {"llc3d": found_once("llc3d")}
     assert [row["verdict"] for row in shown["llc3d"]["conclusions"]] == [
         one.verdict for one in findings["llc3d"]
     ]

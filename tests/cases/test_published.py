@@ -1,7 +1,5 @@
 """The published papers: their data, what is kept, what is computed today, and the bars of each."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -26,7 +24,7 @@ from cases.published.numbers import (
 from cases.published.paper import published_case
 from qmodels import solve
 from qmodels.systems.spec.text.toml import spec_from_toml
-from qmodels.systems.traffic.trace import Trace
+from qmodels.traffic import Trace
 from validate import simulate
 
 PAPERS = {case: published_case(case) for case in CASES}
@@ -325,8 +323,11 @@ def test_techniques_and_their_fronts(kept):
 
 @pytest.mark.parametrize(
     ("case", "name"),
-    [("ocmpi", "software"), ("srp", "non-optimal"), ("srp", "optimal"), ("stnoc", "crossbar")],
-)
+    [
+        ("ocmpi", "software"), ("srp", "non-optimal"), ("srp", "optimal"),
+        pytest.param("stnoc", "crossbar", marks=pytest.mark.slow),
+    ],
+)  # fmt: skip
 def test_a_fit_gives_the_parameters_that_are_kept(case, name):
     assert NAMES[case]["fitted"](name) == pytest.approx(NAMES[case]["calibrated"][name], rel=1e-3)
 

@@ -1,7 +1,5 @@
 """A study of any kind in memory and on disk: tables, simulations, and what survives an interruption."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
@@ -22,14 +20,12 @@ from cases.study.simulating import Runs
 from cases.study.stream import part_sections, trace_section, trace_summary
 from cases.study.study import DIGITS, SIMULATED, SOLVED, decided, explore_case, model_verdict, solved
 from cases.tables import heading
+from optimize import replace_fields
 from optimize.decisions.decision import TIED
-from qmodels.systems.noc.spec import Noc
-from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.spec.fields import replace_fields
+from qmodels import Noc, PacketProcessor, Workload
 from qmodels.systems.spec.metrics import METRICS, is_relative
 from qmodels.systems.spec.text.toml import from_toml
-from qmodels.systems.traffic.trace import Trace
-from qmodels.systems.traffic.workload import Workload
+from qmodels.traffic import Trace
 from validate.estimates.statistics import exactly
 from validate.packet_processor.simulate import LATENCIES
 
@@ -346,7 +342,7 @@ class Saturating(Runs):
 
 def test_designs_that_saturate_in_their_simulation_are_not_starred(model, tmp_path):
     runs = Saturating(packets=1000, replications=2)
-    decision, _ = decided(model, runs, out=tmp_path, budget_seconds=None, points=6)
+    decision, _ = decided(model, runs, out=tmp_path, budget_seconds=None, points=4)
     full = {row for row, one in decision.results.items() if one.stable is False}
     assert full and set(decision.contradicted.tolist()) == {row for row in full if model.feasible[row]}
     assert decision.chosen in decision.results and decision.chosen not in full
