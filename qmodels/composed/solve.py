@@ -66,13 +66,14 @@ def parts_figures(state: State) -> Figures:
     stable = all(np.isfinite(flow.latency.mean) for flow in flows.values())
     metrics = flow_metrics(flows, _visits(state, answers_of, met), state.names)
     metrics["saturation_factor"] = saturation_factor(state)
+    wavering = f"rates of flows that go up and down by {state.wavers:.1%} from round to round, as their mean"
     return Figures(
         model=MODEL,
         metrics=metrics,
         latency_parts=parts_together(flows, state.names),
         intensity=intensity,
         stable=stable,
-        doubts=full.doubts,
+        doubts=(*full.doubts, wavering) if state.wavers else full.doubts,
     )
 
 
@@ -173,8 +174,10 @@ def network_figures(state: State, solved: Solved) -> Figures:
         for station, often in visits.items():
             response = solved.of("mean_response_time", station, flow.name)
             if not station.startswith((HOLD, THINK)):
-                spent[station] = spent.get(station, 0.0) + rate * often * response
-                count[station] = count.get(station, 0.0) + rate * often
+                # Where none gets through, visits take as long as those of the first would.
+                weight = max(rate, LEAST) * often
+                spent[station] = spent.get(station, 0.0) + weight * response
+                count[station] = count.get(station, 0.0) + weight
             if station not in solved.uncounted:
                 part = DELAYED if station.startswith(HOLD) else station
                 parts[part] = parts.get(part, 0.0) + often * response

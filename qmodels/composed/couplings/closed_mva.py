@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 
@@ -37,6 +38,8 @@ class Profile:
         Stations of several servers that no other jobs come to.
     alone_at : callable, optional
         Mean times of a job that meets no other at parts as they are at a rate, where that depends on it.
+    local : mapping of str to int
+        Servers of stations of which each job uses the copy at its own place.
     """
 
     def __init__(
@@ -47,7 +50,9 @@ class Profile:
         rates: FloatArray,
         servers: Mapping[str, int],
         alone_at: Times | None = None,
+        local: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
+        self.local = local
         self._times_at, self._limit, self._asked = times_at, limit, rates.tolist()
         self._alone_at = alone_at
         self._rates: list[float] = []
@@ -152,20 +157,31 @@ class Profile:
         self._reach(rate)
         return min(rate, self._limit)
 
-    def after(self, others: float) -> Profile:
-        """Return the times by the rate of some jobs, besides that of others."""
+    def after(self, others: float, copies: int) -> Profile:
+        """Return the times by the rate of the jobs of one place of several, besides that of the others.
+
+        At stations of their own place they meet none of the others.
+        """
         if others <= 0:
             return self
         known, times, limit = self.rates, self.times, self.limit
-        end = min(limit, float(known[-1]) if np.isinf(limit) else limit) - others
+        whole = float(known[-1]) if np.isinf(limit) else limit
+        apart = all(part in self.local for part, row in times.items() if row.any())
+        end = whole / copies if apart else whole - others
         rates = np.maximum(end, 1e-300) * (_GRID if self._alone_at is None else _LEFT)
 
         def times_at(rate: float) -> dict[str, float]:
-            return {part: float(np.interp(others + rate, known, row)) for part, row in times.items()}
+            met = {part: copies * rate if part in self.local else others + rate for part in times}
+            return {part: float(np.interp(met[part], known, row)) for part, row in times.items()}
 
         alone_at = self._alone_at
-        shifted = None if alone_at is None else lambda rate: alone_at(others + rate)
-        return Profile(times_at, limit=limit - others, rates=rates, servers=self.servers, alone_at=shifted)
+        return Profile(
+            times_at,
+            limit=end if np.isfinite(limit) else limit,
+            rates=rates,
+            servers={**self.servers, **{part: count for part, count in self.local.items() if count > 1}},
+            alone_at=None if alone_at is None else lambda rate: alone_at(others + rate),
+        )
 
     def met(self, found: float, part: int) -> float:
         """Return the time at a part for a job that finds so many of its kind there."""
@@ -221,7 +237,13 @@ def _between(x: float, points: list[float], values: list[float]) -> float:
 
 
 def profile_of(
-    times_at: Times, *, limit: float, most: float, servers: Mapping[str, int], alone_at: Times | None = None
+    times_at: Times,
+    *,
+    limit: float,
+    most: float,
+    servers: Mapping[str, int],
+    alone_at: Times | None = None,
+    local: Mapping[str, int] = MappingProxyType({}),
 ) -> Profile:
     """Return the times at parts, from what they are at a rate.
 
@@ -229,7 +251,7 @@ def profile_of(
     """
     shares = _GRID if alone_at is None else _LEFT
     rates = limit * shares if np.isfinite(limit) else most * np.linspace(0.0, 1.0, 4)
-    return Profile(times_at, limit=limit, rates=rates, servers=servers, alone_at=alone_at)
+    return Profile(times_at, limit=limit, rates=rates, servers=servers, alone_at=alone_at, local=local)
 
 
 MOST_NUMBERS = 100

@@ -100,7 +100,7 @@ class PoolSubnetwork:
         others = round(rate * (self.copies - 1) / self.copies, 15)
         key = (id(profile), others, jobs)
         if key not in self._known:
-            here = profile.after(others)
+            here = profile.after(others, self.copies)
             self._known[key] = here, closed_mva(here, jobs)
         return self._known[key]
 

@@ -128,13 +128,17 @@ def _make_subnetwork(state: State, pool: str, flows: set[str]) -> PoolSubnetwork
     alone = state.lone[pool] = sum(times_at(0.0).values())
     most = max(2 * tokens * copies / max(alone, 1e-300), taken)
     traces = state.leaves_traces
+    own = all(take.own for take in state.takes(pool))
+    local = state.local_servers(flows) if own else {}
+    alone_here = {part: count for part, count in local.items() if count > 1 and copies == 1}
     tables = [
         profile_of(
             partial(times_at, few=few),
             limit=limit * taken,
             most=most,
-            servers=state.servers(flows),
+            servers={**state.servers(flows), **alone_here},
             alone_at=partial(alone_at, few=few) if traces else None,
+            local=local,
         )
         for few in ((False, True) if traces and not state.loses(pool) else (False,))
     ]

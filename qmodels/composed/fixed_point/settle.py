@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
+from qmodels.checks import FloatArray
 from qmodels.composed.couplings.correlated_visits import ForkCorrelation, effective_scv
 from qmodels.composed.couplings.free_lists import losses_of, surviving, trials_of
 from qmodels.composed.decomposition import START, Decomposition
@@ -125,6 +126,8 @@ STEADY = 6
 """Rounds in which the numbers may go up and down a little, as where jobs see tables of times."""
 GOOD = 2e-3
 """Relative size of that; the mean counts then."""
+BEARABLE = 0.05
+"""The same after all rounds: the mean counts still, with a doubt."""
 
 
 def settle(state: State, rates: Rates | None = None, tolerance: float = TOLERANCE) -> int:
@@ -145,8 +148,9 @@ def settle(state: State, rates: Rates | None = None, tolerance: float = TOLERANC
         new, found = _numbers(state), numbers_in(state.rates, *state.met.values())
         old[: len(state.rates)] = asked[: len(state.rates)].tolist()
         recent = [*recent[1 - STEADY :], new]
-        if _steady(recent):
+        if _steady(recent, GOOD if count < ROUNDS else BEARABLE):
             old = new = np.mean(recent, axis=0).tolist()
+            state.wavers = _spread(recent).max() if count == ROUNDS else 0.0
             state.rates |= dict(zip(state.rates, new, strict=False))
         if len(new) == len(old) and np.allclose(new, old, rtol=tolerance, atol=0):
             _fit(state)
@@ -189,14 +193,19 @@ def _fit(state: State) -> None:
             state.ending[name] *= fewer
 
 
-def _steady(recent: list[list[float]]) -> bool:
-    """Return whether the numbers of the last rounds go up and down by less than answers are good for."""
+def _steady(recent: list[list[float]], most: float) -> bool:
+    """Return whether the numbers of the last rounds go up and down by less than a share."""
     if len(recent) < STEADY or len({len(one) for one in recent}) > 1:
         return False
-    spread = np.ptp(recent, axis=0) / np.maximum(np.abs(recent).max(axis=0), 1e-12)
-    steps = np.diff(recent, axis=0)
+    spread, steps = _spread(recent), np.diff(recent, axis=0)
     wavers = (steps.max(axis=0) > 0) & (steps.min(axis=0) < 0)
-    return bool(spread.max() <= GOOD and np.all(wavers | (spread <= TOLERANCE)))
+    return bool(spread.max() <= most and np.all(wavers | (spread <= TOLERANCE)))
+
+
+def _spread(recent: list[list[float]]) -> FloatArray:
+    """Return by which share of them the numbers of the last rounds differ."""
+    shares: FloatArray = np.ptp(recent, axis=0) / np.maximum(np.abs(recent).max(axis=0), 1e-12)
+    return shares
 
 
 def _numbers(state: State) -> list[float]:

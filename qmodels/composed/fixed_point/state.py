@@ -17,6 +17,7 @@ from qmodels.composed.couplings.pools import Pool, PoolSubnetwork
 from qmodels.composed.decomposition import Decomposition, Others, PartResponses
 from qmodels.composed.latency import Held, LatencyInputs, LatencyWalk, ProgramLatency
 from qmodels.composed.moments import NOTHING, Moments, moments_of
+from qmodels.composed.parts.station import copy_shares
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.program_form import ProgramForm, Site, window_of
@@ -61,6 +62,8 @@ class State:
     curves: dict[str, Callable[[float], Pool]] = field(default_factory=dict)
     # How long a job alone holds a token of each pool [ns].
     lone: dict[str, float] = field(default_factory=dict)
+    # By which share of them the numbers go up and down in the last rounds, where they did not settle.
+    wavers: float = 0.0
     # Answers that stay the same while what they depend on does.
     known: dict[Any, Any] = field(default_factory=dict)
 
@@ -206,6 +209,18 @@ class State:
         flows = {take.flow for take in self.takes(pool)}
         return {name: rate * factor if name in flows else rate for name, rate in rates.items()}
 
+    def let_in(self, pool: str, rates: Rates) -> Rates:
+        """Return rates at which parts meet jobs inside a pool as many as these, those that were lost counted.
+
+        Parts take the share of them that a window lets in; what is inside it is looked at by those who are.
+        """
+        lossy = {
+            flow: share
+            for flow, share in self.parts.entering.items()
+            if share > 0 and pool in self.nested.get(window_of(flow), ())
+        }
+        return {name: rate / lossy.get(name, 1.0) for name, rate in rates.items()} if lossy else rates
+
     def tokens_each(self, pool: str) -> float:
         """Mean number of tokens taken at once."""
         total = self.taken(pool, self.rates)
@@ -224,6 +239,21 @@ class State:
         for name, part in self.system.parts.items():
             if isinstance(part, Station) and 1 < part.servers < INF and self.system.copies(name) == 1:
                 if all(site.flow in flows for site in self.form.sites if site.part == name):
+                    found[name] = int(part.servers)
+        return found
+
+    def local_servers(self, flows: set[str]) -> dict[str, int]:
+        """Return the servers of the stations at their place, to which no others come."""
+        found = {}
+        for name, part in self.system.parts.items():
+            sites = [site for site in self.form.sites if site.part == name]
+            mine = [site.flow in flows for site in sites]
+            if not isinstance(part, Station) or part.servers == INF or not any(mine):
+                continue
+            if all(site.own for site in sites if site.flow in flows) and self.system.copies(name) > 1:
+                used = copy_shares(self.system.place[name], sites) > 0
+                own = used[:, mine].any(axis=1)
+                if not used[own][:, ~np.array(mine)].any():
                     found[name] = int(part.servers)
         return found
 
@@ -333,7 +363,8 @@ def pool_waits_at(state: State, rates: Rates, curves: Curves) -> PoolWaits:
         else:
             factor = slower[name] = outer * slowdown(state, name, state.scaled(name, here, outer), pool.hold)
         others = state.among_inside(name)
-        within[name] = state.parts.evaluate(state.scaled(name, here, factor), met=others)
+        come = state.let_in(name, state.scaled(name, here, factor))
+        within[name] = state.parts.evaluate(come, met=others)
         if state.all_closed(name):
             within[name] = state.answers_inside(name, within[name], factor * taken)
     met = PoolWaits(pools=pools, within=within)
@@ -437,7 +468,7 @@ def held_without_pool(state: State, pool: str, rate: float) -> float:
     """Mean time that a token would be held if there were tokens for all, taken at a rate."""
     rates = state.scaled(pool, state.rates, rate / state.taken(pool, state.rates))
     met = pool_waits_at(state, rates, inner_curves(state, pool))
-    answers = state.parts.evaluate(rates, met=state.among_inside(pool))
+    answers = state.parts.evaluate(state.let_in(pool, rates), met=state.among_inside(pool))
     return sum(held_inside(state, pool, answers, met).values())
 
 

@@ -23,6 +23,7 @@ LEAST_SHARE = 1e-9
 FULL = 1 - 1e-12
 """Load from which on a queue has no end."""
 _HUGE = 1e200
+_LEAST_OFFERED = 1e-9
 _MANY = 4000
 """Jobs at servers at most that are followed one by one."""
 
@@ -149,7 +150,8 @@ def wait_of_batches(*, rate: float, mean: float, servers: int, batch: FloatArray
     From level to level as many go up as down:
     :math:`\min(n+1, c)\,\mu\,p_{n+1} = \lambda \sum_{j \le n} p_j P(X > n - j)`. Exact.
     """
-    return _wait_of_batches(round(rate * mean, 12), servers, tuple(batch.tolist())) * mean
+    offered = max(round(rate * mean, 12), _LEAST_OFFERED)
+    return _wait_of_batches(offered, servers, tuple(batch.tolist())) * mean
 
 
 @lru_cache(maxsize=4096)

@@ -17,6 +17,7 @@ from qmodels.networks.solve import solve_network
 from qmodels.networks.station import mixture
 from qmodels.numerics.largest import largest_moments
 from qmodels.systems.composed.parts import ONE, batch_companions
+from qmodels.systems.composed.program_form import Site
 from qmodels.systems.laws.times import Exponential
 from qmodels.systems.stations.parts import JobClass, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork
@@ -24,7 +25,7 @@ from qmodels.systems.stations.queueing_network import QueueingNetwork
 Respond = Callable[[tuple[Stream, ...]], PartAnswer]
 
 
-def copy_shares(nodes: Sequence[int], streams: Sequence[Stream]) -> FloatArray:
+def copy_shares(nodes: Sequence[int], streams: Sequence[Stream | Site]) -> FloatArray:
     """Return the share of each stream that goes to each copy, shape (copies, streams).
 
     Jobs use the copy at their own place, or else any. A part that is not placed has one copy.
