@@ -128,8 +128,8 @@ def last_times(spec: DramSystem, kind: Kind, times: Times, together: Together) -
     queued = times.written
     if times.last is not None and number > 1:
         # Writes wait one by one for a moment without reads.
-        later, noise = times.last.of(number, rows)
-        queued = queued[0] + max(later - reach, 0.0), noise
+        later, noise = times.last.beyond(number, rows, reach)
+        queued = queued[0] + later, noise
     shared = _sum(times.shared, queued)
     starts = begin + reach * np.linspace(-1.0, 1.0, number) if number > 1 else np.array([begin + reach])
     bank, banks = _split(times.apart, together.banks)

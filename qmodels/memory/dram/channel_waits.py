@@ -253,7 +253,7 @@ def channel_waits(
     closed = spec.page_policy == "closed"
     miss = 1 - pattern.row_hit_ratio
     bank_rate = rate * pattern.bank_share
-    row_open = 0.0 if closed else _row_open(spec, bank_rate)
+    row_open = 0.0 if closed else used_since_refresh(spec, bank_rate)
     # A row that would be hit is closed where its bank was not used since the last refresh; the visits of
     # streams and packets to a row are close together.
     random = isinstance(spec.traffic, RandomBlocks)
@@ -312,7 +312,7 @@ def channel_waits(
     )
 
 
-def _row_open(spec: DramSystem, bank_rate: Any) -> Any:
+def used_since_refresh(spec: DramSystem, bank_rate: Any) -> Any:
     """Return the probability that a bank was used since the last refresh closed its rows."""
     if not spec.timing.t_rfc:
         return 1.0

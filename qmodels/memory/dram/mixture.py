@@ -13,7 +13,7 @@ import numpy as np
 from qmodels.checks import FloatArray
 from qmodels.memory.dram.access_pattern import AccessPattern, access_pattern
 from qmodels.memory.dram.channel_visits import Visits, channel_visits
-from qmodels.memory.dram.channel_waits import ChannelWaits, channel_waits
+from qmodels.memory.dram.channel_waits import ChannelWaits, channel_waits, used_since_refresh
 from qmodels.memory.dram.command_times import numbers, serve_ready_first
 from qmodels.memory.dram.limits import binding, bus_time, channel_limits
 from qmodels.memory.dram.packet_waits import PacketTimes, met_visits, packet_times
@@ -215,7 +215,7 @@ def _stays_open(spec: DramSystem, kind: Kind, total: float, pattern: AccessPatte
         return 0.0
     others = np.exp(-max(total - kind.rate, 0.0) / kind.rate) if kind.rate > 0 else 0.0
     opens = max((1 - pattern.row_hit_ratio) * spec.geometry.row_blocks, 1.0)
-    return float(others * (1 - 1 / opens))
+    return float(others * (1 - 1 / opens) * used_since_refresh(spec, kind.rate / kind.blocks))
 
 
 def _with_hits(spec: DramSystem, times: PacketTimes, hits: float, inside: float) -> PacketTimes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -31,6 +31,22 @@ class LastWrites:
     drain: FloatArray
     low: int  # writes that are left then
     each: float  # time of the channel for a write [cycles]
+    # Probability that writes find nothing that they wait for, and the pace at which they are written then
+    # [1/cycle].
+    idle: float
+    idle_pace: FloatArray
+
+    def beyond(self, number: int, rows: float, reach: float) -> tuple[float, float]:
+        """Wait of the last of n beyond the mean wait of all and how far they reach alone, and its variance.
+
+        Stays in the chain are exponential; writes that find nothing are done when they are alone.
+        """
+        later, noise = self.of(number, rows)
+        none = np.zeros(self.pace.size)
+        law = np.append(1.0, none[1:])
+        alone = replace(self, law=law, arrivals=0.0, pace=self.idle_pace, begins=none)
+        later -= self.idle * max(alone.of(number, rows)[0] - reach, 0.0)
+        return max(later - reach, 0.0), noise
 
     def of(self, number: int, rows: float) -> tuple[float, float]:
         """Wait of the last of n beyond the mean wait of all, and its variance.
@@ -313,16 +329,31 @@ def write_queue(
     queue = drains @ delays + residual / (high - low) * load / left
     pushed = law @ pdtrc(high - 1 - number, arriving * block) * longest[-1]
     stored = (1 - busy) * (law @ number) + (drains * drain) @ (number + low) / 2
-    chain = partial(LastWrites, arrivals=arriving / batch, batch=batch, drain=drain, low=low, each=each)
-    rows = zip(law, pace, begins, strict=True)
+    idle, (idle_pace, longer) = law[:, 0] * np.exp(-present), _idle(opening, each, batch, number)
+    chain = partial(
+        LastWrites,
+        arrivals=arriving / batch, batch=batch, drain=drain, low=low, each=each, idle_pace=idle_pace,
+    )  # fmt: skip
+    rows = zip(law, pace, begins, idle, strict=True)
     return Queued(
         reads=queue,
         draining=np.minimum(drains @ longest, 1.0),
         residual=np.minimum(residual, queue),
         pushed=pushed,
-        writes=stored / max(arriving, 1e-12),
-        last=tuple(chain(law=one, pace=fast, begins=how) for one, fast, how in rows),
+        writes=stored / max(arriving, 1e-12) - idle * longer,
+        last=tuple(chain(law=one, pace=fast, begins=how, idle=free) for one, fast, how, free in rows),
     )
+
+
+def _idle(opening: float, each: float, batch: int, number: FloatArray) -> tuple[FloatArray, float]:
+    """Return the pace at which writes that find nothing are written, by how many there are [1/cycle].
+
+    And how much longer a batch of them stays on average, by chance, than its writes do one after the other.
+    """
+    alone = max(opening + (batch - 1) / 2 * each, each)
+    left = np.arange(1, batch + 1)
+    stay = float((left / np.minimum(left / alone, 1 / each)).sum()) / batch
+    return np.minimum(number / alone, 1 / each), max(stay - alone, 0.0)
 
 
 def refreshed_writes(spec: DramSystem, rate: Any, *, wait: Any, block: Any, load: Any) -> Any:

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from qmodels import dram
 from qmodels.memory import RandomBlocks, StridedBlocks
 from qmodels.memory.dram.access_pattern import SAMPLE, access_pattern
-from qmodels.memory.dram.channel_waits import _row_open, channel_waits
+from qmodels.memory.dram.channel_waits import channel_waits, used_since_refresh
 from qmodels.memory.dram.command_times import SERVED, Steps
 from qmodels.memory.dram.limits import bank_times, binding, bus_time, channel_limits, refresh_time
 from qmodels.memory.dram.mixture import Kind, _directions, _mean_waits, mixed_waits, packets_alone, pure_waits
@@ -84,8 +84,8 @@ def test_rows_are_open_where_their_bank_was_used_since_the_refresh():
     rates = np.array([1e-12, 1e-4, 1.0])
     since = (np.arange(4000) + 0.5) / 4000 * DDR4.timing.t_refi
     expected = [(1 - np.exp(-rate * since)).mean() for rate in rates]
-    assert_allclose(_row_open(DDR4, rates), expected, atol=1e-4)
-    assert _row_open(QUIET, rates) == 1
+    assert_allclose(used_since_refresh(DDR4, rates), expected, atol=1e-4)
+    assert used_since_refresh(QUIET, rates) == 1
 
 
 @given(hits=st.floats(0.0, 1.0), writes=st.floats(0.0, 1.0))

@@ -261,6 +261,8 @@ def test_the_last_of_writes_that_go_one_by_one():
         drain=none,
         low=6,
         each=1.0,
+        idle=0.0,
+        idle_pace=none,
     )
     parts = 1 / np.arange(1, 9)
     assert chain.of(8, 8.0) == pytest.approx((100 * (parts.sum() - 1), 1e4 * (parts**2).sum()))
@@ -311,6 +313,8 @@ def test_the_last_of_writes_that_come_together_is_that_of_a_chain_tried_out():
         drain=7.0 * number,
         low=3,
         each=5.0,
+        idle=0.0,
+        idle_pace=pace,
     )
 
     pace = pace.tolist()
