@@ -329,7 +329,8 @@ def write_queue(
     queue = drains @ delays + residual / (high - low) * load / left
     pushed = law @ pdtrc(high - 1 - number, arriving * block) * longest[-1]
     stored = (1 - busy) * (law @ number) + (drains * drain) @ (number + low) / 2
-    idle, (idle_pace, longer) = law[:, 0] * np.exp(-present), _idle(opening, each, batch, number.astype(float))
+    idle = law[:, 0] * np.exp(-present)
+    idle_pace, longer = _idle(opening, each, batch, number.astype(float))
     chain = partial(
         LastWrites,
         arrivals=arriving / batch, batch=batch, drain=drain, low=low, each=each, idle_pace=idle_pace,
