@@ -1,5 +1,7 @@
 """What ``help()`` says of the public functions of the rooms that share their words, and the mechanism."""
 
+from __future__ import annotations
+
 import importlib
 import inspect
 import re
