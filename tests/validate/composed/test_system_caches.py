@@ -86,6 +86,8 @@ def test_a_name_joins_streams():
     assert len(program_of(joined).sequences) == 2
     apart = pair("DDR4-3200", tuple(type(step)("dram", 8, "sequential") for step in program))
     assert len(program_of(apart).sequences) == 3
-    doubt = "steps of several kinds that share a stream of addresses are taken for streams of their own"
+    doubt = "steps that share a stream of addresses are taken for streams of their own or one"
     assert any(doubt in note for note in solve(joined).notes)
+    alike = pair("DDR4-3200", parse("read dram 8 sequential stream=a\nread dram 8 sequential stream=a"))
+    assert any(doubt in note for note in solve(alike).notes)
     assert not any(doubt in note for note in solve(apart).notes)
