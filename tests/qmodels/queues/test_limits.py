@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -103,12 +103,14 @@ def test_one_fast_server_waits_longer_and_responds_sooner(rho, mu, servers):
 
 
 @given(rho=st.floats(0.01, 3.0), servers=st.integers(1, 30), room=st.integers(0, 200))
+@example(rho=1.65234375, servers=1, room=69)
 def test_more_room_loses_less_and_waits_longer(rho, servers, room):
     q, r = (
         mmck(arrival_rate=rho * servers, service_rate=1.0, servers=servers, capacity=servers + room + k)
         for k in (0, 1)
     )
-    assert r.blocking_probability <= q.blocking_probability
+    # Overloaded, both are 1 - 1 / rho but for rounding.
+    assert r.blocking_probability <= q.blocking_probability * (1 + 1e-14)
     assert r.mean_waiting_time >= q.mean_waiting_time
     assert_allclose(q.throughput, q.arrival_rate * (1 - q.blocking_probability), rtol=1e-12)
     assert q.utilization <= 1
