@@ -88,9 +88,13 @@ class PoolSubnetwork:
     def most(self, rate: float) -> float:
         """Return the rate at which tokens of all copies are taken at most, if they are taken at one."""
         if self.tokens > MANY:
-            alone = self.profile.total(rate - rate / self.copies)
+            alone = self.alone(rate)
             return min(self.profile.limit, self.tokens * self.copies / max(alone, 1e-300))
         return float(self.speeds(rate)[-1]) * self.copies
+
+    def alone(self, rate: float) -> float:
+        """Return the time inside of a job that meets those of other copies alone. [ns]."""
+        return self.profile.after(rate - rate / self.copies, self.copies).total(0.0)
 
     def unlimited(self, rate: float) -> FloatArray:
         """Return the same as if there were tokens for all."""
@@ -144,7 +148,7 @@ def open_pool(
        1975.
     """
     own, tokens = rate / inside.copies, inside.tokens
-    alone = inside.profile.total(rate - own)
+    alone = inside.alone(rate)
     plain = inside.profile.total(rate) if plain is None else plain
     if tokens > MANY and plain < np.inf:
         most = inside.most(rate)

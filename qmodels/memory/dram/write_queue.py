@@ -66,7 +66,8 @@ class LastWrites:
                 stays, square = first[places, total], second[total, total]
             else:
                 # So many are written at once, but for the last.
-                out, left = self.drain[-1] + (total - high) * each * self.each, max(self.low // each, 1)
+                out = self.drain[-1] + (total - high) * each * self.each
+                left = min(max(self.low // each, 1), high - 1)
                 behind = np.maximum(places - (total - left), 0)
                 stays = np.where(behind, out + first[behind, left], out * places / (total - left))
                 square = second[left, left] + 2 * out * first[left, left] + out**2

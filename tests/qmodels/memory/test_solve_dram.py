@@ -8,16 +8,18 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import qmodels as qm
-from qmodels import DramSystem, dram
+from qmodels import DramSystem, Flow, System, dram, solve
 from qmodels.memory import RandomBlocks, StridedBlocks
 from qmodels.memory.dram.access_pattern import access_pattern
 from qmodels.memory.dram.limits import channel_limits
 from qmodels.memory.dram.packet_waits import packet_times
 from qmodels.memory.dram.solve import solve_dram
 from qmodels.memory.dram.write_queue import LastWrites
+from qmodels.steps import Read, Write
 from qmodels.systems.memory.dram_map import DramGeometry, Interleaved, bit_fields
 from qmodels.systems.memory.dram_system import AddressTrace, Packets
 from qmodels.systems.memory.dram_timing import PRESETS, abstract
+from qmodels.traffic import Poisson
 from validate import simulate
 
 
@@ -297,6 +299,16 @@ def test_packets_that_read_and_write_are_simulated(page_policy, load):
     assert found.read_latency == pytest.approx(known.read_latency.best, rel=0.11)
     assert found.write_latency == pytest.approx(known.write_latency.best, rel=0.06)
     assert_allclose(found.read_conflict_probability, known.read_conflict_probability.best, atol=0.05)
+
+
+@pytest.mark.parametrize(("blocks", "high"), [(8, 1), (1024, 16)])
+def test_a_row_of_writes_may_be_longer_than_their_queue(blocks, high):
+    parts = {"dram": dram("DDR4-3200", write_high=high, write_low=0)}
+    program = (Write("dram", blocks), Read("dram", blocks))
+    answer = solve(System(parts=parts, flows=Flow(arrivals=Poisson(), rate=1e-6, program=program)))
+    # At the pace of the bus at least, and no more than three times as long.
+    alone = 2 * blocks * parts["dram"].timing.burst / parts["dram"].clock_ghz
+    assert answer.stable and alone < answer.latency < 3 * alone + 200
 
 
 def test_the_last_of_writes_that_come_together_is_that_of_a_chain_tried_out():
