@@ -6,6 +6,7 @@ import mmap
 import tempfile
 import weakref
 from functools import lru_cache
+from threading import Lock
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -90,6 +91,7 @@ BLOCKS: Layout = {
 
 FEW_BLOCKS = 2**16
 """Blocks up to which every replication puts its free lists in order anew."""
+_ORDERING = Lock()
 
 
 class Kernels(NamedTuple):
@@ -179,7 +181,8 @@ def new_blocks(
     """
     if sum(int(one.segments) for one in free_lists) <= FEW_BLOCKS:
         return new_pools(free_lists, memories, memory_of, rng.spawn(len(free_lists)))
-    pools, file = _in_order(free_lists, memories, memory_of)
+    with _ORDERING:  # one thread puts them in order, others of the same system wait for it
+        pools, file = _in_order(free_lists, memories, memory_of)
     blocks = _copied_when_written(pools.blocks, file)
     pools = pools._replace(blocks=blocks, lists=pools.lists.copy(), banks=pools.banks.copy())
     for one in pools.lists:

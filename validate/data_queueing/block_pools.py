@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,45 +33,59 @@ from validate.data_queueing.free_lists import (
     free_each,
     splice_tail,
 )
+from validate.dram.inputs import AddressBooks, locate, new_books
 from validate.engine.jit import jit, lean
 
 
 def new_lists(
-    free_list: FreeList,
-    locate: Callable[[IntArray], tuple[Any, Any, Any]],
-    banks: int,
-    rng: np.random.Generator,
+    free_list: FreeList, memory: Any, rng: np.random.Generator, *, first_block: int, first_bank: int
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], IntArray]:
     """Return the table of blocks, the lists VMS1 to VMS3, and the addresses of the table's blocks.
 
     Each list is made of runs of consecutive ones of its blocks, the runs in random order.
 
-    ``locate``: channel, bank and row of blocks; ``banks``: banks of a channel.
+    ``memory``: geometry and address map of the memory that the blocks are in; None if of no memory;
+    ``first_block``, ``first_bank``: number of the table's first block, and of the memory's first bank.
     """
+    books = new_books([] if memory is None else [memory])
+    banks = 1 if memory is None else memory.geometry.channel_banks
     kept, mean = int(free_list.vms1_segments), float(free_list.mean_run_length)
     others = np.arange(kept, int(free_list.segments))
-    channel, bank, _ = locate(others)
-    upper = 2 * bank >= banks if banks > 1 else np.zeros(others.size, dtype=bool)
+    upper = np.zeros(others.size, dtype=bool)
+    if banks > 1 and others.size:
+        places = np.zeros(others.size, dtype=BLOCK)
+        put_down(places, others, books, banks, 0, 0)
+        upper = 2 * (places["bank"] % banks) >= banks
     lists = np.zeros(3, dtype=LIST)
     parts: list[IntArray] = []
     for number, members in enumerate((None, others[~upper], others[upper])):
         size = kept if members is None else members.size
         order = shuffled_runs(size, mean, rng, reached=size)
-        start = sum(part.size for part in parts)
+        start = first_block + sum(part.size for part in parts)
         parts.append(order if members is None else members[order])
         lists[number]["length"] = size
         lists[number]["head"], lists[number]["tail"] = start, start + order.size - 1
         if size == 0:
             lists[number]["head"] = lists[number]["tail"] = NONE
     addresses = np.concatenate(parts)
-    channel, bank, row = locate(addresses)
     blocks = np.zeros(addresses.size, dtype=BLOCK)
-    blocks["next"] = np.arange(1, addresses.size + 1)
-    blocks["next"][lists["tail"][lists["tail"] != NONE]] = NONE
-    blocks["bank"] = channel * banks + bank
-    blocks["page"] = row
+    put_down(blocks, addresses, books, banks, first_block, first_bank)
+    blocks["next"][lists["tail"][lists["length"] > 0] - first_block] = NONE
     blocks["list"] = np.repeat(np.arange(3), [part.size for part in parts])
     return blocks, lists, addresses
+
+
+@lean
+def put_down(
+    blocks: Any, addresses: Any, books: AddressBooks, banks: int, first_block: int, first_bank: int
+) -> None:
+    """Chain the blocks with these addresses; note where each lies, by the first of the maps."""
+    for k in range(addresses.size):
+        blocks[k]["next"] = first_block + k + 1
+        if books.numbers.shape[0] > 0:
+            channel, bank, row = locate(books, 0, addresses[k])
+            blocks[k]["bank"] = first_bank + channel * banks + bank
+            blocks[k]["page"] = row
 
 
 def shuffled_runs(size: int, mean: float, rng: np.random.Generator, *, reached: int) -> IntArray:
@@ -154,15 +168,12 @@ def new_pools(
     first = 1 + np.cumsum([0, *sizes])
     pieces: list[tuple[Any, Any, Any]] = []
     for free_list, memory, rng in zip(free_lists, memory_of, rngs, strict=True):
-        if memory == NOWHERE:
-            pieces.append(new_lists(free_list, lambda block: (0 * block, 0 * block, 0 * block), 1, rng))
-        else:
-            pieces.append(_lists_in(memories[memory], free_list, rng))
-            pieces[-1][0]["bank"] += first[memory]
-    start = np.cumsum([0, *(blocks.size for blocks, _, _ in pieces)])
-    for (blocks, lists, _), before in zip(pieces, start[:-1], strict=True):
-        for links in (blocks["next"], lists["head"], lists["tail"]):
-            links[links != NONE] += before
+        where = (None, 0) if memory == NOWHERE else (memories[memory], int(first[memory]))
+        before = sum(blocks.size for blocks, _, _ in pieces)
+        pieces.append(new_lists(free_list, where[0], rng, first_block=before, first_bank=where[1]))
+    blocks, lists, addresses = (
+        each[0] if len(each) == 1 else np.concatenate(each) for each in zip(*pieces, strict=True)
+    )
     banks = np.zeros(first[-1], dtype=BANK)
     banks["page"] = NONE
     open_pages = [m != NOWHERE and memories[m].page_policy == "open" for m in memory_of]
@@ -174,24 +185,15 @@ def new_pools(
             ],
             dtype=np.int64,
         ),
-        blocks=np.concatenate([blocks for blocks, _, _ in pieces]),
-        lists=np.concatenate([lists for _, lists, _ in pieces]),
-        addresses=np.concatenate([addresses for _, _, addresses in pieces]),
+        blocks=blocks,
+        lists=lists,
+        addresses=addresses,
         banks=banks,
         boards=np.array(
             [(at, m.geometry.channel_banks) for at, m in zip(first, memories, strict=False)], dtype=np.int64
         ).reshape(-1, 2),
         memory_of=np.array(memory_of, dtype=np.int64),
     )
-
-
-def _lists_in(memory: Any, free_list: FreeList, rng: np.random.Generator) -> tuple[Any, Any, Any]:
-    """Return lists of blocks of a memory."""
-
-    def locate(blocks: Any) -> tuple[Any, Any, Any]:
-        return memory.address_map.locate(blocks, memory.geometry)[:3]
-
-    return new_lists(free_list, locate, memory.geometry.channel_banks, rng)
 
 
 @lean
