@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -27,6 +28,7 @@ from qmodels.composed.streams import (
 )
 from qmodels.systems.composed.parts import batch_companions
 from qmodels.systems.composed.program_form import ProgramForm, Site
+from qmodels.systems.composed.steps import Allocate
 from qmodels.systems.composed.system import System
 
 Others: TypeAlias = Mapping[tuple[str, str], float]
@@ -299,9 +301,19 @@ class Decomposition:
             ends=ends.get(site.flow, 0.0),
             closed=self.system.flow(site.flow).closed,
             rounds=self._rounds.get((site.flow, site.part), 1.0) if ends else 1.0,
+            run=self._run(site),
         )
         trials = self.trials.get(site.number)
         return stream if trials is None else replace(stream, trials=trials)
+
+    def _run(self, site: Site) -> float:
+        """Return how many consecutive blocks the accesses of a site go along, mean; 0 if anywhere."""
+        addresses = getattr(site.step, "addresses", "random")
+        if addresses != "allocated":
+            return math.inf if addresses == "sequential" else 0.0
+        before = self.form.sites[: site.number]
+        lists = [s.part for s in before if s.flow == site.flow and isinstance(s.step, Allocate)]
+        return float(self.system.parts[lists[-1]].mean_run_length)
 
     def _load(self, part: str, streams: tuple[Stream, ...]) -> float:
         """Return the intensity of the fullest of a part, which may be known before its times are."""

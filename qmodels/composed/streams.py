@@ -37,6 +37,8 @@ class Stream:
     closed: bool = False  # whether its jobs go round, so that fewer come where they wait
     # Of an allocation: probabilities that 0, 1, 2, ... head blocks are rejected before one is taken.
     trials: FloatArray = field(default_factory=lambda: np.ones(1))
+    # Of accesses that go along: consecutive blocks, mean, before one is anywhere; ``inf`` of a sequence.
+    run: float = 0.0
 
     @property
     def mean_batch(self) -> float:

@@ -70,8 +70,8 @@ class FreeList(Declared, prefix="free_list."):
         How the blocks of a packet return to the tail: in one piece and in their order, once all have been
         read; one by one, each as soon as what `Free` does with it is over; or in one piece in random order
         (the last two take a write more for each block: ``dequeue_accesses``). Models take the list as it is
-        found: with runs of ``mean_run_length`` in `PacketProcessor`, as independent blocks in
-        `System`, which is exact for single blocks and for those of many packets that return as read.
+        found, with runs of ``mean_run_length``; the trials of a `System` meet independent blocks, which
+        is exact for single blocks and for those of many packets that return as read.
         `qmodels.allocator.free_list` has what each order comes to in the long run.
     mean_run_length : float
         Mean length of the runs of consecutive addresses in the list: ``inf`` is a fresh list,

@@ -1,5 +1,6 @@
 """Parts of the DRAM model by themselves: laws of latencies, limits, patterns by counting, units, validity."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -308,7 +309,7 @@ def test_single_accesses_in_order_are_alike_of_whatever_kind():
 
 def test_packets_that_follow_each_other_find_rows_open_if_nobody_else_was_there():
     follows, others = (
-        Kind(blocks=1, write=False, rate=0.02, follows=True),
+        Kind(blocks=1, write=False, rate=0.02, run=math.inf),
         Kind(blocks=4, write=False, rate=0.02),
     )
     alone, met = mixed_waits(QUIET, [follows]), mixed_waits(QUIET, [follows, others])

@@ -5,6 +5,7 @@ import pytest
 from qmodels import CacheLevel, CacheSystem, Flow, Noc, System, dram, mesh, solve
 from qmodels.laws import Deterministic
 from qmodels.noc import Router, uniform
+from qmodels.packets import FreeList
 from qmodels.steps import Hold, Lookup, parse, program_text
 from qmodels.traffic import Poisson, Zipf
 from validate import simulate
@@ -48,9 +49,9 @@ def test_a_line_is_found_at_once_or_at_its_slice(simulated, lines, ns):
     assert result["hit_ratio[llc]"].best == 1.0
 
 
-def pair(device, program, load=0.5):
+def pair(device, program, load=0.5, **parts):
     """Return a system that does two steps at a part of what it sustains."""
-    parts = {"dram": dram(device, channels=1)}
+    parts |= {"dram": dram(device, channels=1)}
     probe = System(parts=parts, flows=Flow(arrivals=Poisson(), rate=1e-6, program=program))
     rate = 1e-6 * load * float(solve(probe).saturation_factor)
     return System(parts=parts, flows=Flow(arrivals=Poisson(), rate=rate, program=program))
@@ -76,6 +77,17 @@ def test_writes_that_come_together_meet_an_idle_memory_as_when_they_are_alone(si
     system = pair("DDR4-3200", parse(steps), load)
     found = simulated(system, replications=4, passages=6_000)
     assert float(solve(system).latency) == pytest.approx(found.latency.best, rel=0.17)
+
+
+@pytest.mark.in_ci(3)
+@pytest.mark.parametrize("device", ["DDR4-3200", "HBM2"])
+@pytest.mark.parametrize(("blocks", "run"), [(8, 64.0), (8, 4.0), (8, 1.0), (1, 64.0), (1, 4.0), (1, 1.0)])
+def test_blocks_of_a_list_are_where_its_runs_put_them(simulated, device, blocks, run):
+    # Measured on DDR4: -8 to +19 %; -22 to +74 % where reads found each batch anywhere, whole.
+    program = parse(f"allocate list {blocks}; read dram {blocks} allocated; free list")
+    system = pair(device, program, list=FreeList(segments=2**20, mean_run_length=run))
+    found = simulated(system, replications=3, passages=8_000)
+    assert float(solve(system).latency) == pytest.approx(found.latency.best, rel=0.2)
 
 
 def test_a_name_joins_streams():

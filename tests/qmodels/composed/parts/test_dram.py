@@ -26,8 +26,9 @@ def asked(rate, blocks=1, *, write=False, addresses="random", scv=1.0, law=None)
     step = (Write if write else Read)("dram", blocks=blocks, addresses=addresses)
     issues = rate * OPEN.clock_ghz / float(batch @ np.arange(batch.size))
     return Stream(
-        flow="jobs", step=step, rate=issues, batch=batch, scv=scv, write=write, bytes=64, sources=np.zeros(0)
-    )
+        flow="jobs", step=step, rate=issues, batch=batch, scv=scv, write=write, bytes=64,
+        sources=np.zeros(0), run=np.inf if addresses == "sequential" else 0.0,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
