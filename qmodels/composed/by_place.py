@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from qmodels.composed.decomposition import Decomposition
-from qmodels.composed.fixed_point.state import NO_POOLS, State, walk
+from qmodels.composed.fixed_point.pool_waits import NO_POOLS, walk
+from qmodels.composed.fixed_point.state import State
 from qmodels.composed.parts import lookup_shares_of
 from qmodels.markov.processes.moment_fits import ph_from_moments
 from qmodels.systems.composed.flow import Flow

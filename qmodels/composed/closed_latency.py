@@ -10,7 +10,8 @@ import numpy as np
 from qmodels.checks import FloatArray
 from qmodels.composed.decomposition import PartResponses
 from qmodels.composed.figures import FlowFigures
-from qmodels.composed.fixed_point.state import NO_POOLS, PoolWaits, State, pool_waits, walk
+from qmodels.composed.fixed_point.pool_waits import NO_POOLS, PoolWaits, pool_waits, walk
+from qmodels.composed.fixed_point.state import State
 from qmodels.composed.latency import ProgramLatency, by_part
 from qmodels.composed.moments import Moments, moments_of
 from qmodels.systems.composed.flow import Flow

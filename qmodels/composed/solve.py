@@ -16,8 +16,9 @@ from qmodels.composed.couplings.pools import Pool
 from qmodels.composed.decomposition import LEAST, Decomposition, PartResponses
 from qmodels.composed.figures import Figures, FlowFigures, flow_metrics, parts_together
 from qmodels.composed.fixed_point.closed_flows import match_populations, set_seen_rate
+from qmodels.composed.fixed_point.pool_waits import PoolWaits, latency_of, pool_waits
 from qmodels.composed.fixed_point.settle import saturation_factor, settle
-from qmodels.composed.fixed_point.state import PoolWaits, State, latency_of, pool_waits
+from qmodels.composed.fixed_point.state import State
 from qmodels.composed.latency import DELAYED, ProgramLatency
 from qmodels.composed.moments import Moments, moments_of
 from qmodels.composed.parts import lookup_shares_of

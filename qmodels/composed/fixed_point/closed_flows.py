@@ -12,15 +12,8 @@ from qmodels.checks import FloatArray
 from qmodels.composed.couplings.closed_mva import Region, closed_mva, profile_of
 from qmodels.composed.decomposition import LEAST, PartResponses
 from qmodels.composed.fixed_point.pool_subnetworks import entering
-from qmodels.composed.fixed_point.state import (
-    INF,
-    NO_POOLS,
-    State,
-    latency_of,
-    pool_waits,
-    pool_waits_at,
-    walk,
-)
+from qmodels.composed.fixed_point.pool_waits import NO_POOLS, latency_of, pool_waits, pool_waits_at, walk
+from qmodels.composed.fixed_point.state import INF, State
 from qmodels.composed.latency import by_part
 from qmodels.numerics.mixing import Mixing, numbers_in, put_into
 from qmodels.systems.composed.flow import Flow

@@ -13,17 +13,16 @@ from qmodels.composed.as_network import arrival_law
 from qmodels.composed.couplings.closed_mva import Profile, Region, closed_mva, profile_of
 from qmodels.composed.couplings.pools import ClosedPool, Pool, PoolSubnetwork, open_pool
 from qmodels.composed.couplings.refreshes import stalled
-from qmodels.composed.fixed_point.state import (
+from qmodels.composed.fixed_point.pool_waits import (
     NO_POOLS,
     PoolWaits,
-    State,
-    begun_scv,
     held_inside,
     held_without_pool,
     inner_curves,
     pool_waits_at,
     walk,
 )
+from qmodels.composed.fixed_point.state import State, begun_scv
 from qmodels.composed.latency import Held
 from qmodels.composed.moments import Moments, moments_of
 from qmodels.composed.parts.bursty import bursts_of

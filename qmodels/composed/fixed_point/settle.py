@@ -14,7 +14,8 @@ from qmodels.composed.couplings.free_lists import losses_of, surviving, trials_o
 from qmodels.composed.decomposition import START, Decomposition
 from qmodels.composed.fixed_point.closed_flows import closed_rate, match_populations, set_seen_rate
 from qmodels.composed.fixed_point.pool_subnetworks import entering, update_pool
-from qmodels.composed.fixed_point.state import INF, Rates, State, begun_scv, latency_of
+from qmodels.composed.fixed_point.pool_waits import latency_of
+from qmodels.composed.fixed_point.state import INF, Rates, State, begun_scv
 from qmodels.composed.moments import moments_of
 from qmodels.composed.variability import Variability
 from qmodels.numerics.mixing import Mixing, numbers_in, put_into

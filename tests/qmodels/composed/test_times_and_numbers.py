@@ -12,7 +12,7 @@ from scipy import stats
 from qmodels.composed.couplings.free_lists import surviving
 from qmodels.composed.figures import FlowFigures, flow_metrics, parts_together
 from qmodels.composed.fixed_point.closed_flows import spread
-from qmodels.composed.fixed_point.state import setup_times
+from qmodels.composed.fixed_point.pool_waits import setup_times
 from qmodels.composed.latency import (
     TOGETHER,
     ProgramLatency,
