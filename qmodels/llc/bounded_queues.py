@@ -39,14 +39,19 @@ def conditional_rates(stages: Stages, arrivals: FloatArray) -> FloatArray:
         vector = vector @ step
         vector /= vector.sum()
         rates[k] = vector @ ends
-    return rates
+    return np.maximum(rates, PASSED_BY * arrivals[1:])
+
+
+PASSED_BY = 1e-12
+"""Completions for each arrival below which a number is next to never there, however few they are."""
 
 
 def _steps(stages: Stages, arrivals: FloatArray) -> FloatArray:
     """Return the inverses of the matrices of `conditional_rates`.
 
     Without the arrivals that are put back to the first stage each is the inverse of two diagonals, which is
-    a product along the stages; the rest is a change of rank one.
+    a product along the stages; the rest is a change of rank one. A service that begins ends before the next
+    arrival with what is left of 1 where arrivals take it: summed over the stages it may be next to nothing.
     """
     size = stages.rates.size
     through = stages.rates * stages.onward / (stages.rates + arrivals[:, None])
@@ -57,7 +62,8 @@ def _steps(stages: Stages, arrivals: FloatArray) -> FloatArray:
             inverse[:, i, j] = inverse[:, i, j - 1] * through[:, j - 1]
     inverse /= (stages.rates + arrivals[:, None])[:, None, :]
     rows = inverse.sum(axis=2)
-    scale = arrivals / (1.0 - arrivals * rows[:, 0])
+    soon = inverse[:, 0] @ (stages.rates * (1.0 - stages.onward))
+    scale = arrivals / np.maximum(soon, LEAST_WEIGHT)
     return inverse + (scale[:, None] * rows)[:, :, None] * inverse[:, :1, :]
 
 

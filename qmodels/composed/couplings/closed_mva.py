@@ -291,6 +291,10 @@ class AtRegion:
             return 1.0
         return float(np.exp(np.max(np.arange(1, jobs + 1) * np.log(rate) - self.slowness[:jobs])))
 
+    def holds_back(self, rate: float, jobs: int) -> bool:
+        """Return whether so many jobs go round as slowly as they leave, though more would leave faster."""
+        return rate > NEARLY * self.down[jobs - 1] and NEARLY * self.down[jobs - 1 :].max() > rate
+
     def corrected(self, time: float, held: float, rate: float) -> float:
         """Return a time there as the region's own law makes it for jobs that find all tokens held."""
         return time + held * self.excess
@@ -348,6 +352,7 @@ class AtStation(AtRegion):
 
 
 _SETTLED = 1e-13
+NEARLY = 1 - 1e-6
 MOST_GROWTH = 1e6
 """By which factor rounding errors of the probability of an empty region may grow with the jobs to come."""
 MOST = 1e12
@@ -407,7 +412,8 @@ def closed_mva(
         if any(walker.growth(rate, n) > MOST_GROWTH for walker in walkers):
             return _by_numbers(profile, jobs, idle, walkers)
         rates[n - 1] = rate
-        if n > 1 and abs(rate - last) <= _SETTLED * rate:
+        held_back = any(walker.holds_back(rate, n) for walker in walkers)
+        if n > 1 and abs(rate - last) <= _SETTLED * rate and not held_back:
             rates[n:] = rate
             break
         last = rate

@@ -227,9 +227,6 @@ def lossy_pool(rate: float, *, speeds_at: Speeds, tokens: int) -> Pool:
     def more(inside: float) -> float:
         return rate * (1.0 - float(law_at(inside)[0][-1])) - inside
 
-    if not speeds_at(0.0)[-1] > 0:
-        # Others leave nothing: it stays full.
-        return Pool(wait=Moments(0.0, 0.0), hold=np.inf, taken=rate, most=0.0, busy=1.0, lost=1.0)
     found = rate if more(rate) >= 0 else float(brentq(more, 0.0, rate, xtol=rate * NEAR))
     law, speeds = law_at(found)
     held, lost, through = float(law @ np.arange(law.size)), float(law[-1]), float(law[1:] @ speeds)

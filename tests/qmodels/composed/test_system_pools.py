@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 from qmodels import Flow, Station, System, Tokens, dram
 from qmodels.composed import solve_system
 from qmodels.laws import Deterministic, Erlang, Exponential
+from qmodels.queues import mg1k
 from qmodels.steps import Acquire, Each, Fork, Hold, Read, Release, Repeat, Visit
 from qmodels.traffic import OnOff, Poisson
 
@@ -134,6 +135,18 @@ def test_erlang_arrivals_at_a_shared_server_are_solved():
     latency = float(solve_system(System(parts=parts, flows=flow)).latency)
     # Less than with Poisson arrivals, more than with the service alone.
     assert 2.0 < latency < 4.0
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.2, 1.0, 5.0, 1e3])
+def test_a_token_behind_a_window_that_is_always_full_is_a_queue_of_finite_room(rate):
+    # At 1 the times were 1,000 times too long, at 5 numbers ran out of digits: few are inside for a moment only.
+    parts = {"unit": Station(service=Deterministic(mean=10.0)), "token": Tokens(count=1)}
+    program = (Acquire("token"), Visit("unit"), Release("token"))
+    flow = Flow(arrivals=Poisson(), rate=rate, window=8, when_full="loss", program=program)
+    answer = solve_system(System(parts=parts, flows=flow))
+    exact = mg1k(arrival_rate=rate, service=Deterministic(mean=10.0), capacity=8)
+    assert_allclose(answer.blocking_probability, exact.blocking_probability, rtol=0.02, atol=1e-4)
+    assert_allclose(answer.latency, exact.mean_response_time, rtol=0.01)
 
 
 @cache
