@@ -139,7 +139,7 @@ def test_erlang_arrivals_at_a_shared_server_are_solved():
 
 @pytest.mark.parametrize("rate", [0.05, 0.2, 1.0, 5.0, 1e3])
 def test_a_token_behind_a_window_that_is_always_full_is_a_queue_of_finite_room(rate):
-    # At 1 the times were 1,000 times too long, at 5 numbers ran out of digits: few are inside for a moment only.
+    # At 1 the times were 1,000 times too long, at 5 digits ran out: few are inside for a moment only.
     parts = {"unit": Station(service=Deterministic(mean=10.0)), "token": Tokens(count=1)}
     program = (Acquire("token"), Visit("unit"), Release("token"))
     flow = Flow(arrivals=Poisson(), rate=rate, window=8, when_full="loss", program=program)
