@@ -7,84 +7,41 @@ import secrets
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from cases.what_if.session import Session
 
 HERE = Path(__file__).parent
-LIBRARIES = ("d3", "plot")
-
-ASK = """
-whatIf(document.getElementById("what-if"), async (name, values) => {
-  const headers = { "Content-Type": "application/json" }, body = JSON.stringify({ name, arguments: values });
-  return (await fetch("call", { method: "POST", headers, body })).json();
-});
-"""
-"""How the page of the server asks: at its own address."""
-
-RENDER = """
-function render({ model, el }) {
-  const shadow = el.attachShadow({ mode: "open" }), host = document.createElement("div"), waiting = new Map();
-  const style = document.createElement("style");
-  style.textContent = model.get("style");
-  host.className = "what-if";
-  shadow.append(style, host);
-  let next = 0;
-  const hear = (message) => { waiting.get(message.id)?.(message.answer); waiting.delete(message.id); };
-  model.on("msg:custom", hear);
-  whatIf(host, (name, values) => new Promise((done) => {
-    waiting.set(next, done);
-    model.send({ id: next, name, arguments: values });
-    next += 1;
-  }));
-  return () => model.off("msg:custom", hear);
-}
-export default { render };
-"""
-"""How a notebook asks: by messages to its kernel."""
 
 
-def style() -> str:
-    """Return the style."""
-    return _text("what_if.css")
+def text_of(*names: str) -> str:
+    """Return the text of files beside this one."""
+    return "\n".join((HERE / name).read_text(encoding="utf-8") for name in names)
 
 
-def _text(name: str) -> str:
-    return (HERE / name).read_text(encoding="utf-8")
-
-
-def _ours() -> str:
-    return "\n".join(_text(f"{name}.js") for name in ("picture", "what_if"))
-
-
-def library(name: str) -> str:
-    """Return a library with the licence that asks to be in every copy."""
-    (path,) = (HERE / "libraries").glob(f"{name}.*js")
-    return f"/*\n{_text(f'libraries/LICENSE-{name}')}*/\n{path.read_text(encoding='utf-8')}"
-
-
-def script(text: str) -> str:
-    """Return the element that runs a script."""
-    return f"<script>{text}</script>\n"
+def libraries() -> list[str]:
+    """Return the libraries, each with the licence that asks to be in every copy."""
+    files = {name: next((HERE / "libraries").glob(f"{name}.*js")) for name in ("d3", "plot")}
+    return [
+        f"/*\n{text_of(f'libraries/LICENSE-{name}')}*/\n{text_of(str(file))}" for name, file in files.items()
+    ]
 
 
 def page(title: str) -> str:
     """Return the page that the server gives."""
-    scripts = "".join(map(script, (*map(library, LIBRARIES), _ours() + ASK)))
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta name="color-scheme" content="light dark"><title>{escape(title)}</title>'
-        f'<link rel="icon" href="data:,"><style>{style()}</style></head>'
-        f'<body><div class="what-if" id="what-if"></div>{scripts}</body></html>\n'
-    )
+    scripts = [*libraries(), text_of("picture.js", "what_if.js", "ask.js")]
+    parts = {"title": escape(title), "style": text_of("what_if.css")}
+    parts["scripts"] = "".join(f"<script>{one}</script>\n" for one in scripts)
+    return Template(text_of("what_if.html")).substitute(parts)
 
 
 def module() -> str:
     """Return the module that a notebook loads: the libraries in a scope of their own, then ours."""
-    libraries = "\n".join(map(library, LIBRARIES))
-    inside = f"(function (globalThis, self, define, exports, module) {{{libraries}\n}}).call(own, own, own);"
-    return f"const own = {{}};\n{inside}\nconst {{ d3, Plot }} = own;\n{_ours()}{RENDER}"
+    inside = "(function (globalThis, self, define, exports, module) {{{}\n}}).call(own, own, own);"
+    ours = text_of("picture.js", "what_if.js", "render.js")
+    found = inside.format("\n".join(libraries()))
+    return f"const own = {{}};\n{found}\nconst {{ d3, Plot }} = own;\n{ours}"
 
 
 def widget_of(spec: Any) -> Any:
@@ -100,7 +57,7 @@ def widget_of(spec: Any) -> Any:
 
     class WhatIf(AnyWidget):  # type: ignore[misc]
         _esm = module()
-        style = Unicode(style()).tag(sync=True)
+        style = Unicode(text_of("what_if.css")).tag(sync=True)
 
     widget = WhatIf()
     widget.session = session

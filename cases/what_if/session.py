@@ -94,11 +94,14 @@ def picture(spec: Any) -> dict[str, Any]:
             network = {
                 "title": f"{part.kind}, {part.nodes} nodes",
                 "prefix": f"{inside[-1]} " if inside else "",  # of the names of its links among the loads
-                "places": positions(part).round(4).tolist(),
-                "links": sorted(set(part.links)),
+                **_drawn(part),
             }
             return {"network": network}
     return {"joined": sorted(set(_routes(spec)))} if isinstance(spec, QueueingNetwork) else {}
+
+
+def _drawn(topology: Topology) -> dict[str, Any]:
+    return {"places": positions(topology).round(4).tolist(), "links": sorted(set(topology.links))}
 
 
 def system(base: PacketProcessor) -> dict[str, Any]:
@@ -106,9 +109,8 @@ def system(base: PacketProcessor) -> dict[str, Any]:
     topology = base.noc.topology
     return {
         "initiators": int(base.noc.initiators),
+        **_drawn(topology),
         "network": f"{topology.kind}, {topology.nodes} nodes",
-        "places": positions(topology).round(4).tolist(),
-        "links": [list(link) for link in topology.links],
         "routers": [int(topology.injects_into(node)) for node in range(topology.nodes)],
         "channels": int(base.channels),
         "slices": int(base.llc.slices),
@@ -120,9 +122,7 @@ def _routes(spec: QueueingNetwork) -> Iterator[tuple[str, str]]:
     """Yield the pairs of stations between which jobs go."""
     names = [station.name for station in spec.stations]
     for source, _, rule in spec.routing:
-        for target in _words(rule):
-            if source in names and target in names:
-                yield source, target
+        yield from ((source, target) for target in _words(rule) if source in names and target in names)
 
 
 def _words(rule: Any) -> Iterator[str]:
@@ -151,9 +151,6 @@ def comparison(now: Mapping[str, Any], pinned: Mapping[str, Any]) -> list[dict[s
     return found
 
 
-Job = tuple[dict[str, str], Control | None]
-"""Fields to set, and the control of the one of which it is the neighbour."""
-
 KEPT = 512
 """Answers that are kept: a neighbour that was looked at is there at once."""
 
@@ -164,9 +161,6 @@ REPLICATIONS = 8
 
 SWEPT = 7
 """Most values of a field in a sweep of two."""
-
-
-QUOTES = "'''"
 
 
 class StoppedError(Exception):
@@ -240,10 +234,6 @@ class Session:
         """Return all that a page shows of the design."""
         spec = self.spec
         now, before = self._answer(spec), self._answer(self.pinned)
-        fields = [
-            f"{path.replace('_', ' ')}: {_said(old)} → {_said(new)}"
-            for path, (old, new) in varied_fields([self.pinned, spec]).items()
-        ]
         return {
             "version": self._version,
             "kind": kind_of(spec).name,
@@ -254,7 +244,10 @@ class Session:
             "simulated": self._simulated.get(stable_hash(spec)),
             "pinned": before,
             "comparison": {
-                "fields": fields,
+                "fields": [
+                    f"{path.replace('_', ' ')}: {' → '.join('–' if v is None else str(v) for v in values)}"
+                    for path, values in varied_fields([self.pinned, spec]).items()
+                ],
                 "metrics": comparison(now, before),
                 "same": stable_hash(spec) == stable_hash(self.pinned),
             },
@@ -318,8 +311,8 @@ class Session:
         Those of the ``first`` field come first: who moves it goes on to a design that is known by then.
         """
         fields = sorted(self._controls.values(), key=lambda one: one.path != first)
-        steps = [(one, text) for one in fields for text in one.neighbours()]
-        return self._slice(start, version, [({one.path: text}, one) for one, text in steps])
+        steps = [({one.path: text}, one.value) for one in fields for text in one.neighbours()]
+        return self._slice(start, version, steps)
 
     def sweep(self, start: int, version: int, fields: list[str], metrics: list[str]) -> dict[str, Any]:
         """Return designs around this one over two fields, and which are on the front of two metrics."""
@@ -328,7 +321,7 @@ class Session:
             if field not in self._controls:
                 raise ValueError(f"there is no field {field!r}")
             grid = [{**one, field: text} for one in grid for text in _near(self._controls[field])]
-        found = self._slice(start, version, [(values, None) for values in grid])
+        found = self._slice(start, version, [(values, "") for values in grid])
         return found if found["next"] is not None else {**found, "front": self._front(grid, metrics)}
 
     @property
@@ -384,8 +377,9 @@ class Session:
             toml = to_toml(self.spec, kind=True)
         except ValueError as error:
             return dict.fromkeys(("toml", "python"), f"# {_one_line(error)}")
+        quotes = "'''"
         python = (
-            f"import qmodels as qm\n\nspec = qm.read({QUOTES}\n{toml}{QUOTES})\nanswer = qm.solve(spec)\n"
+            f"import qmodels as qm\n\nspec = qm.read({quotes}\n{toml}{quotes})\nanswer = qm.solve(spec)\n"
         )
         return {"toml": toml, "python": python}
 
@@ -415,15 +409,13 @@ class Session:
         self._refused = {path: one for path, one in self._refused.items() if path in self._controls}
         return self.state()
 
-    def _slice(
-        self, start: int, version: int, jobs: list[tuple[dict[str, str], Control | None]]
-    ) -> dict[str, Any]:
+    def _slice(self, start: int, version: int, jobs: list[tuple[dict[str, str], str]]) -> dict[str, Any]:
         """Return the answers to the jobs from one on that fit in a slice of time, at least one."""
         found: list[dict[str, Any]] = []
         deadline = time.perf_counter() + SLICE_SECONDS
         while version == self._version and start + len(found) < len(jobs):
-            values, control = jobs[start + len(found)]
-            one: dict[str, Any] = {"values": values, "from": control.value if control else ""}
+            values, before = jobs[start + len(found)]
+            one: dict[str, Any] = {"values": values, "from": before}
             try:
                 answer = self._answer(changed(self.spec, values, self._controls))
                 one |= {"metrics": {name: metric["value"] for name, metric in answer["metrics"].items()},
@@ -438,7 +430,7 @@ class Session:
         return {"version": self._version, "found": found, "total": len(jobs), "next": done if more else None}
 
     def _front(self, grid: list[dict[str, str]], metrics: list[str]) -> list[int]:
-        rows, places = [], []
+        rows = {}
         for k, values in enumerate(grid):
             try:
                 answer = self._answer(changed(self.spec, values, self._controls))
@@ -446,12 +438,9 @@ class Session:
                 continue
             row = [answer["metrics"].get(name, {}).get("value") for name in metrics]
             if answer["stable"] and None not in row:
-                rows.append(row)
-                places.append(k)
-        if not rows:
-            return []
+                rows[k] = row
         up = [metric_of(self.spec, name).better == "up" for name in metrics]
-        return np.array(places)[nondominated(rows, maximize=up)].tolist()
+        return np.array(list(rows))[nondominated(list(rows.values()), maximize=up)].tolist() if rows else []
 
 
 def _near(control: Control) -> Iterator[str]:
@@ -460,10 +449,6 @@ def _near(control: Control) -> Iterator[str]:
     at = choices.index(control.value)
     first = max(0, min(at - SWEPT // 2, len(choices) - SWEPT))
     yield from choices[first : first + SWEPT]
-
-
-def _said(value: Any) -> str:
-    return "–" if value is None else str(value)
 
 
 def _one_line(error: Exception) -> str:

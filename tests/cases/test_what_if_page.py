@@ -6,7 +6,7 @@ import threading
 import pytest
 
 import qmodels as qm
-from cases.what_if.server import Server, module, style
+from cases.what_if.server import Server, module, text_of
 from cases.what_if.session import Session
 from qmodels.systems.spec.kind import kind_named
 
@@ -227,7 +227,7 @@ def test_the_module_of_a_notebook_runs_in_a_shadow(browser, tmp_path):
     (tmp_path / "page.html").write_text(
         "<!doctype html><meta charset=utf-8><div id=cell></div><script type=module>\n"
         + module().replace("export default", "const found =")
-        + f"\nconst answers = {json.dumps(answers)}, style = {json.dumps(style())};"
+        + f"\nconst answers = {json.dumps(answers)}, style = {json.dumps(text_of('what_if.css'))};"
         "let hear; const model = { get: () => style, on: (_, f) => { hear = f; }, off: () => {},"
         " send: ({ id, name }) => setTimeout(() => hear({ id, answer: answers[name] })) };"
         "found.render({ model, el: document.getElementById('cell') });</script>",
