@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -87,62 +88,51 @@ class DmaProblem:
     def exact(self, time_limit: float = 60.0) -> tuple[Choice, float]:
         r"""Return the best placement, and a bound of every placement's cost.
 
-        Binary :math:`x_{km}` (core k at memory m), :math:`z_{kc}` (uses channel c), :math:`f_{cm}` (c serves
-        m) and :math:`p_c` (c serves several), and the times :math:`y_{kcm} \le z_{kc}, f_{cm}` with
-        :math:`\sum_c y_{kcm} = c_{km} x_{km}`; in units of the greedy cost, above which all is cut
-        off. Channels are used in the order of their first core.
+        Binary :math:`y_{kcm}` (core k at memory m through channel c), :math:`f_{cm} \ge y_{kcm}` (c serves m)
+        and :math:`p_c` (c serves several); in units of the greedy cost, above which all is cut off. Channels
+        are used in the order of their first core.
         """
         best = self.greedy()
         scale, model = self.cost(*best), Model()
-        cores, memories, channels = (
-            range(len(self.commands)),
-            range(self.commands.shape[1]),
-            range(self.channels),
-        )
+        cores, memories = map(range, self.commands.shape)
+        channels, room = range(self.channels), len(cores) * self.switch_cycles / scale
         time_of, turning = self.commands / scale, self.switch_cycles / scale
         longest = model.continuous(self.computing / scale, None, cost=1.0)
-        at = {(k, m): model.binary(time_of[k, m] / len(cores)) for k in cores for m in memories}
-        use = {(k, c): model.binary() for k in cores for c in channels if c <= k}
+        at = {
+            (k, c, m): model.binary(time_of[k, m] / len(cores))
+            for k in cores for c in channels if c <= k for m in memories
+        }  # fmt: skip
         serves = {(c, m): model.binary() for c in channels for m in memories}
         several = [model.binary() for _ in channels]
-        flow = {(k, c, m): model.continuous(0.0, 1.0) for k, c in use for m in memories}
         for k in cores:
-            mine = [c for c in channels if c <= k]
-            model.equal({at[k, m]: 1.0 for m in memories}, 1.0)
-            model.equal({use[k, c]: 1.0 for c in mine}, 1.0)
-            model.at_most({**{at[k, m]: time_of[k, m] for m in memories}, longest: -1.0}, 0.0)
-            for m in memories:
-                model.equal({at[k, m]: -time_of[k, m], **{flow[k, c, m]: 1.0 for c in mine}}, 0.0)
-            for c in mine:
-                model.at_most({**{flow[k, c, m]: 1.0 for m in memories}, use[k, c]: -1.0}, 0.0)
-                for m in memories:
-                    model.at_most({flow[k, c, m]: 1.0, serves[c, m]: -1.0}, 0.0)
+            mine = {place: y for place, y in at.items() if place[0] == k}
+            model.equal(dict.fromkeys(mine.values(), 1.0), 1.0)
+            model.at_most({**{y: time_of[k, m] for (_, _, m), y in mine.items()}, longest: -1.0}, 0.0)
+            for (_, c, m), y in mine.items():
+                model.at_most({y: 1.0, serves[c, m]: -1.0}, 0.0)
         for m in memories:
-            model.at_most({**{at[k, m]: self.busy / scale for k in cores}, longest: -1.0}, 0.0)
+            busy = {y: self.busy / scale for place, y in at.items() if place[2] == m}
+            model.at_most({**busy, longest: -1.0}, 0.0)
         for c in channels:
-            users = [k for k in cores if c <= k]
-            held = {flow[k, c, m]: 1.0 for k in users for m in memories}
+            users = {place: y for place, y in at.items() if place[1] == c}
+            held = {y: time_of[k, m] for (k, _, m), y in users.items()}
             model.at_most({**held, longest: -1.0}, 0.0)
             model.at_most({**{serves[c, m]: 1.0 for m in memories}, several[c]: 1.0 - len(memories)}, 1.0)
-            room = len(cores) * turning
-            lost = {**{use[k, c]: turning for k in users}, several[c]: room, longest: -1.0}
-            model.at_most({**held, **lost}, room)
-            for k in users if c else ():
-                model.at_most({use[k, c]: 1.0, **{use[i, c - 1]: -1.0 for i in range(c - 1, k)}}, 0.0)
-        way = {one: time_of[place] / len(cores) for place, one in at.items()}
+            lost = {y: time + turning for y, time in held.items()}
+            model.at_most({**lost, several[c]: room, longest: -1.0}, room)
+            for k in range(c, len(cores)) if c else ():
+                before = {at[i, c - 1, m]: -1.0 for i in range(c - 1, k) for m in memories}
+                model.at_most({**{at[k, c, m]: 1.0 for m in memories}, **before}, 0.0)
+        way = {y: time_of[k, m] / len(cores) for (k, _, m), y in at.items()}
         model.at_most({longest: 1.0, **way}, 1.0 - RESOLUTION)
         outcome = model.solve(time_limit)
         if outcome.values:
-            value = outcome.values
-            found = (
-                tuple(max(memories, key=lambda m: value[at[k, m]]) for k in cores),
-                tuple(max(range(min(k + 1, self.channels)), key=lambda c: value[use[k, c]]) for k in cores),
-            )
+            chosen = sorted(place for place, y in at.items() if outcome.values[y] > 0.5)
+            found = tuple(m for _, _, m in chosen), tuple(c for _, c, _ in chosen)
             best = found if self.cost(*found) < scale * (1 - RESOLUTION) else best
         proven = self.cost(*best) * (1 - RESOLUTION)
-        return best, proven if outcome.status in ("optimal", "infeasible") else max(
-            0.0, min(outcome.bound * scale, proven)
-        )
+        done = outcome.status in ("optimal", "infeasible")
+        return best, proven if done else max(0.0, min(outcome.bound * scale, proven))
 
 
 def problem_of(machine: NumaMachine) -> DmaProblem:
@@ -184,12 +174,11 @@ def placements(blurring: NumaMachine, simulate: Callable[..., Any]) -> list[dict
             choice, bound = problem.exact() if method == "milp" else (problem.greedy(), None)
             machines[method] = placed_machine(best, choice), bound, time.perf_counter() - start
         machines["the paper's best"] = best, None, 0.0
-        machines["enumerated channels"] = (
-            replace(best, dma=replace(best.dma, assignment="enumerated")),
-            None,
-            0.0,
-        )
-        machines["one memory"] = replace(best, work=replace(best.work, placement="one")), None, 0.0
+        others = {
+            "enumerated channels": replace(best, dma=replace(best.dma, assignment="enumerated")),
+            "one memory": replace(best, work=replace(best.work, placement="one")),
+        }
+        machines |= {name: (machine, None, 0.0) for name, machine in others.items()}
         results = simulate([machine for machine, _, _ in machines.values()], replications=2)
         for (name, (machine, bound, seconds)), result in zip(machines.items(), results, strict=True):
             cores = range(machine.chip.cores)
@@ -202,14 +191,7 @@ def placements(blurring: NumaMachine, simulate: Callable[..., Any]) -> list[dict
     return found
 
 
-ALGORITHMS, PLACEMENTS = ("non-optimal", "optimal"), ("one", "clustered", "all")
 IMAGES = ("A", "B", "C")
-LEADERS, EVERYONE = (0, 5, 10, 15), tuple(range(16))
-"""The corners of the mesh, a core of each cluster, equally far from its memory; all cores."""
-OWN = tuple(core // 4 for core in range(16))
-SWAPPED = tuple((2, 3, 0, 1)[cluster] for cluster in OWN)
-OPPOSITE = tuple(3 - cluster for cluster in OWN)
-ROUND = tuple(tuple((core + k) % 4 for k in range(4)) for core in range(16))
 VERSIONS: dict[str, str] = published("srp")["shown"]
 FORM_REPLICATIONS, COUNT = 60, 12
 """Of another form of an image; so many forms of A and of B."""
@@ -248,26 +230,26 @@ def run_forms(growing_spec: Callable[..., Any], image_body: Callable[..., Any]) 
     """
     blocks = float(grow(image_body("C")).blocks.sum())
     for image, form, rule in itertools.product(("A", "B"), range(COUNT), SIZED):
-
-        def body(radius: float, image: str = image, form: int = form) -> Any:
-            return image_body(image, radius, form)
-
-        def first(radius: float, body: Any = body) -> float:
-            return makespan(growing_spec("one waterfall", body(radius)), FORM_REPLICATIONS)
-
-        def volume(radius: float, body: Any = body) -> float:
-            return float(grow(body(radius)).blocks.sum())
-
+        body = partial(image_body, image, form=form)
         if rule == "row":
+            first = partial(_first_row, growing_spec, body)
             radius = sized(first, published_time("one waterfall", image), 4)
         else:
-            radius = sized(volume, blocks, 8)
+            radius = sized(partial(_volume, body), blocks, 8)
         tasks = body(radius)
         place = {"image": image, "form": form, "sized": rule, "tasks": int(grow(tasks).blocks.size)}
         for version in VERSIONS:
             time = makespan(growing_spec(version, tasks), FORM_REPLICATIONS)
             where = {**place, "version": version}
             yield Cell(place=where, published=published_time(version, image), simulated=time).row()
+
+
+def _first_row(growing_spec: Callable[..., Any], body: Callable[[float], Any], radius: float) -> float:
+    return makespan(growing_spec("one waterfall", body(radius)), FORM_REPLICATIONS)
+
+
+def _volume(body: Callable[[float], Any], radius: float) -> float:
+    return float(grow(body(radius)).blocks.sum())
 
 
 def form_cells(rows: Iterable[Mapping[str, Any]]) -> list[Cell]:
@@ -300,21 +282,14 @@ def pairs(rows: Iterable[Mapping[str, Any]], rule: str, table: Sequence[Cell]) -
     """
     forms = select(map(Cell.of_row, rows), sized=rule)
     times = {(cell["image"], cell["form"], cell["version"]): cell.simulated for cell in forms}
-    return [
-        orderings(
-            [
-                replace(
-                    cell,
-                    simulated=times.get(
-                        (cell["column"], chosen.get(cell["column"]), cell["row"]), cell.simulated
-                    ),
-                )
-                for cell in table
-            ],
-            "simulated",
-        )
-        for chosen in ({"A": a, "B": b} for a, b in itertools.product(range(COUNT), repeat=2))
-    ]
+    found = []
+    for chosen in itertools.product(range(COUNT), repeat=2):
+        form = dict(zip("AB", chosen, strict=True))
+        places = [(cell["column"], form.get(cell["column"]), cell["row"]) for cell in table]
+        cells = [replace(cell, simulated=times.get(place, cell.simulated))
+                 for cell, place in zip(table, places, strict=True)]  # fmt: skip
+        found.append(orderings(cells, "simulated"))
+    return found
 
 
 def forms_text(forms: Sequence[Cell]) -> str:
