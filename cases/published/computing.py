@@ -10,10 +10,11 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from importlib import import_module
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from cases.published.expression import compiled, entry, evaluate, fill, loops
@@ -109,7 +110,7 @@ def names_of(data: Mapping[str, Any], folder: Path, own: Mapping[str, Any]) -> d
         if arguments is None:
             names[name] = entry(value, names)
         else:
-            made = Function(names, arguments, _expression(value))
+            made = Function(names, arguments, partial(_value, value))
             names[name] = made if arguments else cache(made)
     for key, one in data.get("systems", {}).items():
         name, arguments = signature(key)
@@ -118,13 +119,10 @@ def names_of(data: Mapping[str, Any], folder: Path, own: Mapping[str, Any]) -> d
     return names
 
 
-def _expression(text: str) -> Callable[[Mapping[str, Any], Mapping[str, Any]], Any]:
-    def value(names: Mapping[str, Any], others: Mapping[str, Any]) -> Any:
-        if others:
-            raise ValueError(f"expression {text!r} has no argument {', '.join(others)}")
-        return evaluate(text, names)
-
-    return value
+def _value(text: str, names: Mapping[str, Any], others: Mapping[str, Any]) -> Any:
+    if others:
+        raise ValueError(f"expression {text!r} has no argument {', '.join(others)}")
+    return evaluate(text, names)
 
 
 def _system(one: Mapping[str, Any], folder: Path) -> Callable[[Mapping[str, Any], Mapping[str, Any]], Any]:
@@ -249,10 +247,9 @@ def _simulate_at_once(every: Iterable[_Asked], simulate: Simulate) -> None:
     """Simulate all systems with the same options in one call, which keeps the results."""
     groups: dict[str, tuple[dict[str, Any], dict[Any, None]]] = {}
     for asked in every:
-        if asked.one.get("only", "simulated") == "simulated" and "simulated" not in asked.one:
-            groups.setdefault(repr(asked.options), (asked.options, {}))[1].update(
-                dict.fromkeys(asked.systems.values())
-            )
+        if asked.one.get("only") != "model" and "simulated" not in asked.one:
+            group = groups.setdefault(repr(asked.options), (asked.options, {}))
+            group[1].update(dict.fromkeys(asked.systems.values()))
     for options, specs in groups.values():
         simulate(list(specs), options)
 
@@ -264,19 +261,15 @@ def _cell(asked: _Asked, known: Mapping[Any, Cell], simulate: Simulate | None) -
     given: dict[str, Any] = {name: one[name] for name in ("points",) if name in one}
     given |= {name: evaluate(one.get(name), asked.known) for name in ("published", "published_high")}
     given["group"] = fill(one.get("group", ""), asked.known)
-    if known and one.get("kept"):
-        place = {name: entry(value, asked.known) for name, value in template.items()}
-        before = known[frozenset(place.items())]
-        values = {name: getattr(before, name) for name in ENDS}
-        return Cell(place=place, **given, **values)
-    specs, names = list(asked.systems.values()), asked.names
-    if only != "simulated":
+    kept = bool(known) and one.get("kept", False)
+    specs, names = ([], asked.known) if kept else (list(asked.systems.values()), asked.names)
+    if only != "simulated" and not kept:
         names = {**names, **asked.views(map(solved, specs))}
         values["model"] = value_of(one.get("model", one.get("of")), names)
     place = {name: entry(value, names) for name, value in template.items()}
     if known:
         before = known[frozenset(place.items())]
-        values |= {name: getattr(before, name) for name in ENDS if name != "model"}
+        values |= {name: getattr(before, name) for name in ENDS if name != "model" or kept}
     elif simulate and "simulated" in one:
         values |= dict(zip(list(ENDS)[1:], evaluate(one["simulated"], asked.names), strict=True))
     elif simulate and only != "model":
@@ -295,8 +288,8 @@ def _rows(
         _simulate_at_once(every, simulate)
     for k, asked in enumerate(every):
         specs = list(asked.systems.values())
-        model = Both(asked.views(map(solved, specs)))
-        results = Both(asked.views(simulate(specs, asked.options))) if simulate else None
+        model = SimpleNamespace(**asked.views(map(solved, specs)))
+        results = SimpleNamespace(**asked.views(simulate(specs, asked.options))) if simulate else None
         known = {**asked.names, "model": model, "simulated": results}
         found.append(
             {
@@ -305,16 +298,6 @@ def _rows(
             }
         )
     return tuple(found)
-
-
-@dataclass(frozen=True)
-class Both:
-    """Systems of a row, by name, as attributes."""
-
-    systems: Mapping[str, Metrics]
-
-    def __getattr__(self, name: str) -> Metrics:
-        return self.systems[name]
 
 
 def value_of(expression: Any, names: Mapping[str, Any]) -> float | None:

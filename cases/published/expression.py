@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
+from statistics import fmean
 from types import CodeType
 from typing import Any
 
@@ -37,34 +38,27 @@ def gained(after: float, before: float) -> float:
     return 100 * (after / before - 1)
 
 
-def mean(values: Any) -> float:
-    """Return the mean."""
-    found = list(values)
-    return float(sum(found) / len(found))
-
-
-FUNCTIONS: dict[str, Any] = {
-    one.__name__: one
-    for one in (
-        abs,
-        all,
-        any,
-        bool,
-        dict,
-        enumerate,
-        float,
-        int,
-        len,
-        list,
-        max,
-        min,
-        range,
-        round,
-        sum,
-        tuple,
-        zip,
-    )
-} | {"saved": saved, "gained": gained, "mean": mean, "change": replace_fields}
+PYTHON = (
+    abs,
+    all,
+    any,
+    bool,
+    dict,
+    enumerate,
+    float,
+    int,
+    len,
+    list,
+    max,
+    min,
+    range,
+    round,
+    sum,
+    tuple,
+    zip,
+)
+FUNCTIONS: dict[str, Any] = {one.__name__: one for one in PYTHON}
+FUNCTIONS |= {"saved": saved, "gained": gained, "mean": fmean, "change": replace_fields}
 
 
 @cache

@@ -6,6 +6,7 @@ The page: ``python -m cases.published.words > .github/docs/papers/conclusions.md
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from textwrap import fill
 from typing import Any
 
@@ -13,23 +14,7 @@ from cases.published import CASES
 from cases.published.conclusions import Check, Found, found_of
 from cases.published.paper import published_case
 
-HEAD = """# What the papers conclude, computed
-
-`qmodels conclusions [CASE]` asks of each published system whether the paper's conclusion holds, by how much,
-what it hangs on, and where it turns (`--plot FILE` draws one paper, `--json` gives all numbers). Positive
-margins hold. Models' margins and flips are computed when asked, in about a minute for all; simulations
-beside them are kept, with the command that makes them (`python -m cases.published.conclusions`, some
-minutes), and left out where a reading has changed since.
-
-"Confirmed" and "contradicted": model and simulation agree, in every reading of what the text leaves open.
-"Depends": they do not, or the simulated interval has 0 in it, or the conclusion turns at a value that the
-text leaves open, or another reading decides otherwise. All turns in the range are told; where margins change
-their sign several times, because capacities are whole lines, the range of these. "Simulated: between a and
-b" is where the interval of the simulated margin, interpolated, has 0 in it; "otherwise" says that this is
-more than a tenth away from the model's turn.
-A confirmed conclusion is one of the paper's systems as we read them: the last column says what its
-published numbers prove."""
-
+COMMAND = "python -m cases.published.conclusions"
 FINDINGS = Mapping[str, Sequence[Found]]
 """What is found of each paper's conclusions, by the name of its case."""
 
@@ -51,24 +36,25 @@ def flip_text(found: Found) -> str:
     unit = f" {parameter.unit}" if parameter.unit else ""
     words = []
     for low, high, times in found.turns:
-        ends = [f"{float(f'{one:.4g}'):g}" for one in (low, high)]
-        at = f"at {ends[0]}" if low == high else f"between {' and '.join(ends)}"
+        at = f"at {_digits(low)}" if low == high else f"between {_digits(low)} and {_digits(high)}"
         words.append(f"{at}{unit}" if times == 1 else f"{times} times {at}{unit}")
-    if words:
-        turn = f"flips {' and '.join(words)}"
-    else:
+    turn = f"flips {' and '.join(words)}"
+    if not words:
         turn = f"does not flip from {parameter.grid[0]:g} to {parameter.grid[-1]:g}{unit}"
     return f"{turn}; {_simulated_flip(found)}"
+
+
+def _digits(value: float, digits: int = 4) -> str:
+    return f"{float(f'{value:.{digits}g}'):g}"
 
 
 def _simulated_flip(found: Found) -> str:
     if found.flip_confirmed is None:
         return "not simulated"
-    sides = found.simulated_flip
-    if sides is None:
+    if found.simulated_flip is None:
         return "nor simulated" if found.flip is None else "simulated: no turn is decided"
-    where = "between {} and {}".format(*(f"{float(f'{one:.3g}'):g}" for one in sides))
-    return f"simulated: {where}" if found.flip_confirmed else f"simulated otherwise: {where}"
+    where = "between {} and {}".format(*(_digits(one, 3) for one in found.simulated_flip))
+    return f"simulated{'' if found.flip_confirmed else ' otherwise'}: {where}"
 
 
 def readings_text(found: Found) -> str:
@@ -100,8 +86,7 @@ def text(findings: FINDINGS) -> str:
                 f"published numbers: {tag_of(case, one)}",
             ]
             if one.stale:
-                command = "python -m cases.published.conclusions"
-                lines.append(f"{one.stale} kept simulations are of other systems and left out: {command}")
+                lines.append(f"{one.stale} kept simulations are of other systems and left out: {COMMAND}")
             head = _filled(f'"{asked.words}" ({asked.section})', "  ", "   ")
             blocks.append("\n".join([head, *(_filled(line, "    ", "      ") for line in lines)]))
         said = published_case(case).contradictions
@@ -181,4 +166,5 @@ def _row(case: str, found: Found) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print("\n\n".join([HEAD, markdown({case: found_of(case) for case in CASES})]))
+    head = Path(__file__).with_name("conclusions.md").read_text(encoding="utf-8")
+    print(head, markdown({case: found_of(case) for case in CASES}), sep="\n")
