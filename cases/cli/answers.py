@@ -15,9 +15,8 @@ from cases.study.goals import words
 from cases.study.packet_processor import error_columns
 from cases.study.screen import LINES as SCREEN_LINES
 from cases.study.screen import WIDTH as SCREEN_WIDTH
-from cases.study.stream import trace_limits, trace_note, trace_summary, trace_warnings
+from cases.study.stream import trace_note, trace_summary, trace_warnings
 from cases.tables import columns_of, csv_text, many, text_table, unit
-from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.conditions import quantity
 from qmodels.systems.spec.metrics import is_relative
 from qmodels.systems.spec.store import said
@@ -184,7 +183,11 @@ def _compared_screen(comparison: Comparison, head: Mapping[str, Any]) -> str:
     both = {"model": solved, "simulated": simulated}
     tables = _beside("", "Where the time goes", _shares(both), most=PARTS)
     tables += _beside("", "Fullest resources", _loads(both, ("utilization",)), most=FULLEST)
-    warnings = [*solved.remarks()[1:], *simulated.remarks()[1:], *_misfits(solved)]
+    warnings = [
+        *solved.remarks()[1:],
+        *simulated.remarks()[1:],
+        *trace_warnings(solved.spec, _capacity(solved)),
+    ]
     more = f" ({len(warnings) - 1} more with --full)" if len(warnings) > 1 else ""
     below = [line for table in tables for line in table.splitlines() if not line.startswith("  and ")]
     below += [line for one in warnings[:1] for line in _wrapped(f"warning: {one}{more}")]
@@ -227,14 +230,6 @@ def _wrapped(text: str) -> list[str]:
     return wrap(text, SCREEN_WIDTH, subsequent_indent="  ", break_on_hyphens=False)
 
 
-def _misfits(result: Any) -> list[str]:
-    """Return the features of a trace that do not fit the system."""
-    spec = result.spec
-    if not isinstance(spec, PacketProcessor):
-        return []
-    return trace_warnings(spec.workload, **trace_limits(spec, _capacity(result)))
-
-
 def _compared_columns(comparison: Comparison) -> dict[str, Any]:
     """Return model and simulation side by side, one row per metric."""
     error = comparison.model.error
@@ -258,23 +253,15 @@ def _compared_columns(comparison: Comparison) -> dict[str, Any]:
 
 def _trace(result: Any) -> list[str]:
     """Return the trace of a system in a sentence and what of it does not fit; nothing without a trace."""
-    spec = result.spec
-    if not isinstance(spec, PacketProcessor):
-        return []
-    note = trace_note(spec.workload, **trace_limits(spec, _capacity(result)))
+    note = trace_note(result.spec, _capacity(result))
     if note is None:
         return []
-    played = ["each replication plays whole rotations of it, however few --packets"] * hasattr(
-        result, "effort"
-    )
+    played = ["each replication plays whole rotations of it, however few --packets"] * bool(result.run)
     return [replace(note, lines=[*note.lines, *played]).text()]
 
 
 def _trace_data(result: Any) -> dict[str, Any]:
-    spec = result.spec
-    if not isinstance(spec, PacketProcessor):
-        return {}
-    found = trace_summary(spec.workload, **trace_limits(spec, _capacity(result)))
+    found = trace_summary(result.spec, _capacity(result))
     return {} if found is None else {"trace": found}
 
 

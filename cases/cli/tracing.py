@@ -65,14 +65,13 @@ def _alone(traces: list[Path], reading: Reading) -> Described:
 
 def _in_a_system(spec: Path | None, traces: list[Path], reading: Reading) -> Described:
     """Describe traces and what of them does not fit a system, whose capacity is the model's answer."""
-    from cases.study.stream import trace_limits, trace_warnings
+    from cases.study.stream import trace_warnings
     from qmodels import solve
 
     said = {}
     for one in reading.specs(spec, traces)[0].values():
-        limits = trace_limits(one, solve(one)["saturation_data_rate"])
         found: Any = one.workload.arrivals.trace.description
-        said[found.source] = found, trace_warnings(one.workload, **limits)
+        said[found.source] = found, trace_warnings(one, solve(one)["saturation_data_rate"])
     return said
 
 

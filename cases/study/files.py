@@ -26,7 +26,6 @@ from cases.study.study import Part, Study, our_version
 from cases.tables import columns_of, csv_text, json_text, number
 from optimize.search.pareto import FloatArray
 from optimize.spaces.space import Space
-from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.hashing import stable_hash
 from qmodels.systems.spec.kind import metric_of
 from qmodels.systems.spec.metrics import METRICS, is_relative
@@ -316,7 +315,7 @@ def _part_summary(part: Part) -> dict[str, Any]:
         "distinct": model.distinct,
         "ties": model.duplicates,
         "solve_seconds": part.solve_seconds,
-        "trace": trace_summary(base.workload) if isinstance(base, PacketProcessor) else None,
+        "trace": trace_summary(getattr(base, "workload", None)),
         "screen": screen_of(part).data(),
         "knee": part.design(model.knee),
         "front": [{name: column[k] for name, column in front.items()} for k in range(len(decision.front))],

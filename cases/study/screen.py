@@ -13,7 +13,7 @@ from cases.study.details import front_doubts
 from cases.study.goals import choice_word, words
 from cases.study.packet_processor import SUBJECT_TO
 from cases.study.several import Several, several
-from cases.study.stream import trace_limits, trace_warnings
+from cases.study.stream import trace_warnings
 from cases.study.study import Part, Study
 from cases.tables import many
 from optimize.decisions.changes import Growth
@@ -182,12 +182,9 @@ class Screen:
 
     def _misfits(self) -> list[str]:
         """Return the features of a trace that do not fit the system."""
-        base = self.decision.model.space.base
-        if not isinstance(base, PacketProcessor):
-            return []
         row, most = self.decision.chosen, self.decision.table.get("saturation_data_rate")
         capacity = None if row is None or most is None else most[row]
-        return trace_warnings(base.workload, **trace_limits(base, capacity))
+        return trace_warnings(self.decision.model.space.base, capacity)
 
     def _nearest(self) -> dict[str, Any]:
         """Return the design that comes nearest to keeping every limit, and what it misses."""
