@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -69,7 +70,8 @@ def diff(
         found = compare_pair(a, b, metrics=metrics, pairs=pairs, seed=runs.seed, executor=pool, **options)
     names_of = [name for name in MAIN if name in found.rows] or list(found.rows)[:MOST]
     other = [name for name in names_of if found[name].first != found[name].second]
-    brief = _only(found, metrics or other or names_of)
+    chosen = [found[name] for name in metrics or other or names_of]
+    brief = replace(found, rows={one.metric: one for one in chosen})
     heads = [
         f"{letter}  {name}{rescaled(spec)}" for letter, name, spec in zip("AB", names, (a, b), strict=True)
     ]
@@ -113,11 +115,6 @@ def _settings(text: str) -> list[str]:
     return [text[at:end].strip() for at, end in zip(starts or [0], ends, strict=False)]
 
 
-def _only(found: Any, metrics: list[str]) -> Any:
-    rows = [found[name] for name in metrics]
-    return replace(found, rows={one.metric: one for one in rows})
-
-
 def _traffic(*specs: Any) -> list[str]:
     """Return in what the traces of two systems differ most, in a sentence; nothing of other traffic."""
     from math import log
@@ -131,13 +128,12 @@ def _traffic(*specs: Any) -> list[str]:
     traces = [one.trace.description for one in arrivals if isinstance(one, Recorded)]
     if len({one.source for one in traces}) < len(specs):
         return []
+    statistics = [one.statistics for one in traces]
     features: dict[str, list[Any]] = {
         "bytes of a packet": [one.mean_bytes for one in traces],
-        f"bytes of the busiest {PART} over the mean": [one.statistics.peak_to_mean for one in traces],
-        "longest-scale dispersion of bytes": [one.statistics.byte_dispersion[-1:].sum() for one in traces],
-        "longest-scale dispersion of packets": [
-            one.statistics.packet_dispersion[-1:].sum() for one in traces
-        ],
+        f"bytes of the busiest {PART} over the mean": [one.peak_to_mean for one in statistics],
+        "longest-scale dispersion of bytes": [one.byte_dispersion[-1:].sum() for one in statistics],
+        "longest-scale dispersion of packets": [one.packet_dispersion[-1:].sum() for one in statistics],
     }
     sizes = {name: abs(log(b / a)) for name, (a, b) in features.items() if a > 0 and b > 0}
     most = sorted((name for name in sizes if sizes[name] > ALIKE), key=lambda name: -sizes[name])[:CAUSES]
@@ -147,14 +143,12 @@ def _traffic(*specs: Any) -> list[str]:
     return wrap(f"Traces: {said or 'alike in sizes and bursts'}.", 80, subsequent_indent="  ")
 
 
-def _csv_rows(found: Any) -> list[dict[str, Any]]:
-    rows = []
+def _csv_rows(found: Any) -> Iterator[dict[str, Any]]:
     for name, one in found.rows.items():
         ends = one.difference and one.difference.difference
-        rows.append({"metric": name, "unit": one.unit, "first": one.first, "second": one.second,
-                     "difference": ends and ends.best, "low": ends and ends.low, "high": ends and ends.high,
-                     "better": one.better})  # fmt: skip
-    return rows
+        values = {"metric": name, "unit": one.unit, "first": one.first, "second": one.second}
+        interval = {"difference": ends and ends.best, "low": ends and ends.low, "high": ends and ends.high}
+        yield values | interval | {"better": one.better}
 
 
 def _figure(found: Any) -> Any:

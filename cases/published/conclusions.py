@@ -12,9 +12,9 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import pairwise
+from itertools import pairwise, product
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -118,6 +118,11 @@ class Conclusion:
 
         return replace(self, readings=readings)
 
+    @property
+    def every(self) -> dict[str, Conclusion]:
+        """It, without a name, and its other readings by name."""
+        return {"": self, **{name: self.on(change) for name, change in self.others.items()}}
+
     def changed(self, changes: Mapping[str, Any]) -> Conclusion:
         """Return the conclusion on systems in which fields have other values, as ``--set`` takes them.
 
@@ -161,10 +166,9 @@ def _stated(paper: Paper, name: str, one: Mapping[str, Any]) -> Conclusion:
         found: list[Reading] = []
         for key, text in one["systems"].items():
             specs = evaluate(text, {**names, "x": round(x) if parameter.whole else x})
-            some = isinstance(specs, (list, tuple)) or len(metrics) > 1
-            mine = [(spec, metric) for spec in (specs if isinstance(specs, (list, tuple)) else [specs])
-                    for metric in metrics]  # fmt: skip
-            counts[key] = len(mine) if some else None
+            alone = not isinstance(specs, (list, tuple))
+            mine = list(product([specs] if alone else specs, metrics))
+            counts[key] = None if alone and len(metrics) == 1 else len(mine)
             found += mine
         return found + [x] * bool(one.get("with_x"))
 
@@ -300,18 +304,16 @@ class Found:
             return ends
         inside = [c for c in self.checks if ends[0] <= c.value <= ends[1]]
         sign = 1 if inside[0].margin > 0 else -1
-        low, high = (
-            next(
-                a.value + (b.value - a.value) * here / (here - there)
-                for a, b, here, there in (
-                    (a, b, sign * a.margin + side * a.half_width, sign * b.margin + side * b.half_width)
-                    for a, b in pairwise(inside)
-                )
+
+        def zero(side: int) -> float:
+            ends = [(c.value, sign * c.margin + side * c.half_width) for c in inside]
+            return next(
+                a + (b - a) * here / (here - there)
+                for (a, here), (b, there) in pairwise(ends)
                 if here > 0 >= there
             )
-            for side in (-1, 1)
-        )
-        return low, high
+
+        return zero(-1), zero(1)
 
     @property
     def flip_confirmed(self) -> bool | None:
@@ -328,23 +330,21 @@ class Found:
         return apart <= NEAR * abs(self.flip[0])
 
 
-def find(
-    conclusion: Conclusion, checks: Sequence[Check] = (), stale: int = 0, others: Sequence[Check] = ()
-) -> Found:
+def find(conclusion: Conclusion, checks: Iterable[Check] = (), stale: int = 0) -> Found:
     """Return the margins of a conclusion and of its other readings, modelled beside simulated."""
-    parameter = conclusion.parameter
+    parameter, every = conclusion.parameter, sorted(checks, key=lambda check: check.value)
     curve = tuple((value, conclusion.solved(value)) for value in parameter.grid)
-    known = {check.reading: check for check in others}
+    known = {check.reading: check for check in every}
+    others = {
+        name: (of.solved(parameter.value), known.get(name)) for name, of in conclusion.every.items() if name
+    }
     return Found(
         conclusion=conclusion,
         curve=curve,
         margin=dict(curve)[parameter.value],
         turns=turns_of(conclusion.solved, curve, parameter),
-        checks=tuple(sorted(checks, key=lambda check: check.value)),
-        others={
-            name: (conclusion.on(change).solved(parameter.value), known.get(name))
-            for name, change in conclusion.others.items()
-        },
+        checks=tuple(check for check in every if not check.reading),
+        others=others,
         stale=stale,
     )
 
@@ -433,7 +433,8 @@ def points(found: Found) -> Iterator[tuple[float, ...]]:
 
 def check(case: str, conclusion: Conclusion, *, store: Path | None = None) -> list[dict[str, Any]]:
     """Return the simulated margins of a conclusion as rows; what is kept of the same systems stays."""
-    found, checks = find(conclusion), {one.value: one for one in kept(case, conclusion)[0]}
+    found, before = find(conclusion), {(one.reading, one.value): one for one in kept(case, conclusion)[0]}
+    checks = {value: one for (reading, value), one in before.items() if not reading}
     for side in points(found) if len(checks) < 2 else ():
         for value in side:
             checks[value] = simulated(conclusion, value, store=store)
@@ -446,40 +447,35 @@ def check(case: str, conclusion: Conclusion, *, store: Path | None = None) -> li
             break
         middle = (low + high) / 2
         checks[middle] = simulated(conclusion, middle, store=store)
-    every = [(conclusion, one) for one in checks.values()]
-    for name, change in conclusion.others.items():
-        other, value = conclusion.on(change), conclusion.parameter.value
-        before, _ = kept(case, other, name)
-        every.append((other, before[0] if before else simulated(other, value, store=store)))
-        every[-1] = (other, replace(every[-1][1], reading=name))
+    every, value = [(conclusion, one) for one in checks.values()], conclusion.parameter.value
+    for name, of in conclusion.every.items():
+        if name:
+            one = before.get((name, value)) or replace(simulated(of, value, store=store), reading=name)
+            every.append((of, one))
     return [
         {"conclusion": conclusion.name, **asdict(one), "systems": key(of.readings(one.value))}
         for of, one in every
     ]
 
 
-def kept(case: str, conclusion: Conclusion, reading: str = "") -> tuple[list[Check], int]:
+def kept(case: str, conclusion: Conclusion) -> tuple[list[Check], int]:
     """Return the simulated margins that are kept of a conclusion's systems, and how many are of others."""
-    rows = read_rows(data_folder(case) / "conclusions.csv")
-    mine = [
-        row for row in rows if (row["conclusion"], row.get("reading") or "") == (conclusion.name, reading)
-    ]
-    good = [
-        row for row in mine if str(row["systems"]) == key(conclusion.readings(row["value"]))
-    ]  # a key may be all digits
-    numbers = [{name: float(row[name]) for name in ("value", "margin", "half_width")} for row in good]
-    return [Check(**one, reading=reading) for one in numbers], len(mine) - len(good)
+    found, stale, every = list[Check](), 0, conclusion.every
+    for row in read_rows(data_folder(case) / "conclusions.csv"):
+        reading = row.get("reading") or ""
+        if row["conclusion"] != conclusion.name or reading not in every:
+            continue
+        if str(row["systems"]) == key(every[reading].readings(row["value"])):  # a key may be all digits
+            numbers = {name: float(row[name]) for name in ("value", "margin", "half_width")}
+            found.append(Check(**numbers, reading=reading))
+        else:
+            stale += 1
+    return found, stale
 
 
 def found_of(case: str) -> list[Found]:
     """Return the margins of all conclusions of a paper: the models now, simulations as kept."""
-    found = []
-    for one in conclusions_of(case):
-        checks, stale = kept(case, one)
-        others = [kept(case, one.on(change), name) for name, change in one.others.items()]
-        stale += sum(of_others for _, of_others in others)
-        found.append(find(one, checks, stale, [check for some, _ in others for check in some]))
-    return found
+    return [find(one, *kept(case, one)) for one in conclusions_of(case)]
 
 
 def changed(case: str, changes: Mapping[str, Any]) -> tuple[list[Found], dict[str, str]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -34,19 +36,10 @@ TRAFFIC = ("load_factor", "injection_rate", "rate", "arrival_rate")
 def goals_of(spec: Any, goals: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return goals as `optimize.explore` takes them.
 
-    Parameters
-    ----------
-    spec : dataclass instance
-        The system, of any kind.
-    goals : mapping, optional
-        ``minimize``, ``maximize``: metrics; ``subject_to``: ``{metric: (low, high)}``, or conditions such as
-        ``["packet_latency_p99 < 2us"]``. A packet processor has objectives of its own if none are given, and
-        at most one segment in a thousand may be refused unless the goals limit that themselves.
-
-    Raises
-    ------
-    ValueError
-        For no objective, a metric nobody has, or conditions that make no sense: in one line.
+    ``goals``: ``minimize``, ``maximize``: metrics; ``subject_to``: ``{metric: (low, high)}``, or conditions
+    such as ``["packet_latency_p99 < 2us"]``. A packet processor has objectives of its own if none are given,
+    and at most one segment in a thousand may be refused unless the goals limit that themselves. Whatever
+    makes no sense is refused in one line.
 
     Examples
     --------
@@ -159,14 +152,10 @@ def choice_tables(space: Space) -> dict[str, list[Any]]:
     for name, values in space.choices.items():
         wholes = [document(replace_paths(space.base, {space.paths[name]: value})) for value in values]
         parts = any(map(is_spec, values))
-        found[name] = [_inside(one, space.paths[name]) for one in wholes] if parts else list(values)
+        found[name] = (
+            [reduce(getitem, space.paths[name].split("."), one) for one in wholes] if parts else list(values)
+        )
     return found
-
-
-def _inside(table: Any, path: str) -> Any:
-    for name in path.split("."):
-        table = table[name]
-    return table
 
 
 def traffic_field(decision: Decision) -> str | None:
@@ -189,8 +178,10 @@ def traffic_of(spec: Any) -> str | None:
 
 def words(name: str) -> str:
     """Return a field or metric in words, without units."""
-    short = {"cost": "area", "packet_latency": "latency", "packet_latency_p99": "latency p99"}
-    short |= {"saturation_data_rate": "saturates", "link_width": "link bytes"}
+    short = {
+        "cost": "area", "packet_latency": "latency", "packet_latency_p99": "latency p99",
+        "saturation_data_rate": "saturates", "link_width": "link bytes", "interleaving_step": "step",
+        "alloc_trial_count": "trials",
+    }  # fmt: skip
     stem = name.rpartition(".")[2]
-    short |= {"interleaving_step": "step", "alloc_trial_count": "trials"}
     return short.get(stem, stem).replace("_", " ")

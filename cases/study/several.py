@@ -26,16 +26,16 @@ class Several:
     @property
     def candidates(self) -> dict[int, str]:
         """Designs to lay beside each other, with what each is: robust, best or starred under a workload."""
+        named = [(self.choice.chosen, "robust")]
+        best = zip(self.choice.names, self.choice.best, strict=True)
+        named += [(design, f"best for {name}") for name, design in best]
+        named += [(design, f"starred for {name}") for name, design in self.starred.items()]
         words: dict[int, list[str]] = {}
-        if self.choice.chosen is not None:
-            words.setdefault(self.choice.chosen, []).append("robust")
-        for name, best in zip(self.choice.names, self.choice.best, strict=True):
-            if best is not None:
-                words.setdefault(best, []).append(f"best for {name}")
-        for name, design in self.starred.items():
-            words.setdefault(design, []).append(f"starred for {name}")
+        for design, said in named:
+            if design is not None:
+                words.setdefault(design, []).append(said)
         shared = set(self.choice.designs.tolist())
-        return {design: ", ".join(said) for design, said in words.items() if design in shared}
+        return {design: ", ".join(every) for design, every in words.items() if design in shared}
 
     def row(self, name: str, design: int) -> int:
         """Return the row of a design in the table of a workload."""

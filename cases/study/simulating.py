@@ -53,19 +53,12 @@ class Runs:
         """Simulate one design or several, as `validate.simulate` does with these and other options."""
         from validate import simulate
 
-        own = PACKETS if isinstance(specs[0] if isinstance(specs, list) else specs, PacketProcessor) else None
-        packets = own if self.packets is None else self.packets
-        options = {"confidence": LEVEL, **({} if packets is None else {"packets": packets}), **options}
+        one = specs[0] if isinstance(specs, list) else specs
+        packets = self.packets or (PACKETS if isinstance(one, PacketProcessor) else None)
+        options |= {} if packets is None else {"packets": packets}
+        mine = {"replications": self.replications, "seed": self.seed, "confidence": LEVEL}
         with ThreadPoolExecutor(self.workers or os.cpu_count()) as pool:
-            return simulate(
-                specs,
-                replications=self.replications,
-                seed=self.seed,
-                executor=pool,
-                store=store,
-                progress=progress,
-                **options,
-            )
+            return simulate(specs, executor=pool, store=store, progress=progress, **mine, **options)
 
     def batch(self, specs: list[Any], store: Path | None) -> list[Any]:
         """Simulate designs; an interrupted batch hands over what is finished."""

@@ -139,14 +139,19 @@ def explore_case(
     space = next(iter(spaces.values()))
     one = space.first() if simulate and isinstance(space.base, PacketProcessor) else None
     compiler = None if one is None else background_compile(space.spec(one))
-    solving = _Solving(goals=wanted, out=out, progress=progress, then=then)
     if compiler:
         _tell("compiling the models and the simulator, once")
     models = []
     for name, space in spaces.items():
-        models.append((name, *solving.explored(name, space, len(spaces))))
+        started, label = (
+            time.perf_counter(),
+            f"{name}: designs solved" if len(spaces) > 1 else "designs solved",
+        )
+        shown = None if progress is None else partial(progress, label)
+        model = solved(space, wanted, out=out, progress=shown, then=then)
+        models.append((name, model, time.perf_counter() - started))
         if simulate:
-            _tell(f"{name}: {model_verdict(models[-1][1])}; simulations say whether it stays")
+            _tell(f"{name}: {model_verdict(model)}; simulations say whether it stays")
     if compiler:
         compiler.wait()
     parts: list[Part] = []
@@ -186,50 +191,39 @@ def model_verdict(model: Exploration) -> str:
     return f"by the model design {int(model.table['design'][model.knee])} is best ({', '.join(values)})"
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Solving:
-    """Solver of the designs of a study."""
+def solved(
+    space: Space,
+    goals: Mapping[str, Any],
+    *,
+    out: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    then: str = "",
+) -> Exploration:
+    """Return all designs of a space, solved, as a study does.
 
-    goals: Mapping[str, Any]
-    out: Path | None = None
-    progress: Progress | None = None
-    then: str = ""
+    What the model does not know of the first system that it solves (NaN) is left out of the table.
+    Designs are kept in the directory as they are solved: the same study goes on where it was stopped.
+    """
+    first = _first_answer(space)
+    known = [one for one, value in first.items() if isinstance(value, str) or not np.any(np.isnan(value))]
 
-    def explored(self, name: str, space: Space, workloads: int = 1) -> tuple[Exploration, float]:
-        """Return all designs of a space, solved, and the time that took.
+    def metrics(spec: Any) -> dict[str, Any]:
+        found = solved_columns(spec)
+        return {one: found.get(one, np.inf) for one in known}
 
-        What the model does not know of the first system that it solves (NaN) is left out of the table.
-        Designs are kept in the directory as they are solved: the same study goes on where it was stopped.
-        """
-        started = time.perf_counter()
-        first = _first_answer(space)
-        known = [one for one, value in first.items() if isinstance(value, str) or not np.any(np.isnan(value))]
-
-        def metrics(spec: Any) -> dict[str, Any]:
-            found = solved_columns(spec)
-            return {one: found.get(one, np.inf) for one in known}
-
-        label = "designs solved" if workloads == 1 else f"{name}: designs solved"
-        if self.out is not None:
-            self.out.mkdir(parents=True, exist_ok=True)
-        shown = partial(self.progress or (lambda what, done, total: None), label)
-        found = explore(
-            space,
-            metrics,
-            **self.goals,
-            digits=DIGITS,
-            vectorized=[one for one in space.numeric if takes_array(space.base, one)],
-            store=None if self.out is None else self.out / SOLVED,
-            identity=f"solve {our_version()} {' '.join(known)}",
-            progress=announced(shown, then=self.then),
-            keep="front" if space.size > MANY else "all",
-        )
-        return found, time.perf_counter() - started
-
-
-def solved(space: Space, goals: Mapping[str, Any]) -> Exploration:
-    """Return the designs of a space as a study solves them."""
-    return _Solving(goals=goals).explored("", space)[0]
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+    return explore(
+        space,
+        metrics,
+        **goals,
+        digits=DIGITS,
+        vectorized=[one for one in space.numeric if takes_array(space.base, one)],
+        store=None if out is None else out / SOLVED,
+        identity=f"solve {our_version()} {' '.join(known)}",
+        progress=announced(progress or (lambda done, total: None), then=then),
+        keep="front" if space.size > MANY else "all",
+    )
 
 
 def _first_answer(space: Space) -> dict[str, Any]:
