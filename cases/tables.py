@@ -11,13 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cases.study.packet_processor import BIAS, ERROR
 from qmodels.systems.spec.metrics import METRICS, is_relative
-from qmodels.systems.spec.whole import whole
 
-Table = dict[str, npt.NDArray[Any]]
 WORDS = {"": None, "True": True, "False": False}
 _UNITS = {"interleaving_step": "segments", "link_width": "bytes"}
 
@@ -144,23 +141,6 @@ def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return {name: [row.get(name) for row in rows] for name in names}
 
 
-def as_columns(rows: Sequence[dict[str, Any]]) -> Table:
-    """Return the columns of a table of rows.
-
-    Examples
-    --------
-    >>> as_columns([{"a": 1, "b": "x"}, {"a": 3, "b": "y"}])
-    {'a': array([1, 3]), 'b': array(['x', 'y'], dtype='<U1')}
-    """
-    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
-
-
-def load_table(path: Path) -> Table:
-    """Return the columns of a kept table without their units; numbers as numbers."""
-    columns = as_columns(read_rows(path))
-    return {n: c.astype(float) if c.dtype.kind == "i" else c for n, c in columns.items()}
-
-
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """Return the rows of a CSV: numbers, True and False as such, None for what is empty.
 
@@ -189,12 +169,6 @@ def typed(word: str) -> Any:
         except ValueError:
             pass
     return word
-
-
-def write_table(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
-    """Write a table whole or not at all."""
-    with whole(path) as part:
-        part.write_text(csv_text(columns), encoding="utf-8")
 
 
 def plain(value: Any) -> Any:

@@ -46,13 +46,7 @@ def progress_bars() -> Iterator[Callable[[str, int, int], None] | None]:
 
 @dataclass(frozen=True)
 class Output:
-    """Form of a command's answer: text, JSON or CSV, and a picture.
-
-    Raises
-    ------
-    ValueError
-        For two formats at once, or a picture of an unknown one: before anything is computed.
-    """
+    """Form of a command's answer: text, JSON or CSV, and a picture; refused before anything is computed."""
 
     as_json: Json = False
     as_csv: Csv = False

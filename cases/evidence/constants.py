@@ -22,7 +22,7 @@ import numpy as np
 
 import qmodels as qm
 from cases.evidence.record import Record, spec_of
-from cases.tables import load_table, text_table
+from cases.tables import columns_of, read_rows, text_table
 from qmodels.checks import FloatArray, IntArray
 from qmodels.evidence.constants import FILE, Constant, constants, rows
 from qmodels.systems.spec.whole import whole
@@ -54,13 +54,12 @@ class Group:
 
     def problem(self, records: Sequence[Record]) -> Problem:
         """Return the loss that the constants are to minimise."""
-        match self.data:
-            case "cases/data/round-robin.csv":
-                return _round_robin()
-            case "tests/reference/ring_saturation.csv":
-                return _rings(self.attribute)
-            case "tests/reference/noc_metrics.csv":
-                return _noc(*self.metrics, bursts="source" in self.module)
+        if self.data == ROUND_ROBIN:
+            return _round_robin()
+        if self.data == RINGS:
+            return _rings(self.attribute)
+        if self.data == NOC:
+            return _noc(*self.metrics, bursts="source" in self.module)
         return _drawn(records, self.kind, self.metrics)
 
     @contextmanager
@@ -114,10 +113,11 @@ def _drawn(records: Sequence[Record], kind: str, metrics: tuple[str, ...]) -> Pr
         ratios = []
         for spec, values in zip(specs, truth, strict=True):
             answer = qm.solve(spec)
-            for name, value in values.items():
-                extra = offset_of(spec, name) or 1e-12
-                ratios.append(np.log((value + extra) / (float(answer[name]) + extra)))
-        return np.array(ratios)
+            extra = {name: offset_of(spec, name) or 1e-12 for name in values}
+            ratios += [
+                (value + extra[name]) / (float(answer[name]) + extra[name]) for name, value in values.items()
+            ]
+        return np.log(ratios)
 
     return errors, np.repeat(np.arange(len(truth)), [len(values) for values in truth])
 
@@ -126,7 +126,9 @@ def _round_robin() -> Problem:
     """Return the log ratios of simulated waits under weighted round robin, system by system."""
     from qmodels.queues.disciplines.polling import weighted_round_robin
 
-    kept = load_table(ROOT / ROUND_ROBIN)
+    kept = {
+        name: np.array(values, float) for name, values in columns_of(read_rows(ROOT / ROUND_ROBIN)).items()
+    }
     systems = [kept["system"] == number for number in np.unique(kept["system"])]
 
     def errors() -> FloatArray:
@@ -299,14 +301,15 @@ def loaded() -> list[Constant]:
     return constants()
 
 
-def table() -> str:
-    """Return the constants of all models as text."""
-    heads = ["constant", "value", "best", "interval", "unit", "held out", "worth", "data"]
-    lines = [
-        [
-            one.name, f"{one.value:g}", f"{one.best:.3g}", f"{one.low:.3g} to {one.high:.3g}", one.unit,
-            f"{one.held_out:.2g} %", f"{one.worth:.2g} points", one.data,
-        ]
+def cells() -> list[list[str]]:
+    """Return a row for each constant of all models: name, value, best value, its interval, ..."""
+    return [
+        [one.name, f"{one.value:g}", f"{one.best:.3g}", f"{one.low:.3g} to {one.high:.3g}", one.unit,
+         f"{one.held_out:.2g} %", f"{one.worth:.2g} points", one.data]
         for one in loaded()
     ]  # fmt: skip
-    return text_table(heads, lines)
+
+
+def table() -> str:
+    """Return the constants of all models as text."""
+    return text_table(["constant", "value", "best", "interval", "unit", "held out", "worth", "data"], cells())

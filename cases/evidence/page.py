@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cases.evidence.calibrate import HEADS, MAIN, ROOT, Seen, coverage, scored, simulator
-from cases.evidence.constants import loaded
+from cases.evidence.constants import cells
 from cases.evidence.record import Record
 from cases.plots import BLUE, ORANGE, new_figure, save
 from cases.tables import markdown_table
@@ -44,7 +44,13 @@ def write(records: list[Record], tested: list[Record], table: dict[str, Any]) ->
         ),
         "strata": (["kind", "stratum", *HEADS[2:]], [[kind, *cells] for kind, _, *cells in main]),
         "directions": (["kind", "decision", "alike"], _directions(table)),
-        "constants": (["constant", "value", "best, 95 %", "held out", "worth"], _constants()),
+        "constants": (
+            ["constant", "value", "best, 95 %", "held out", "worth"],
+            [
+                [f"`{name}`", value, f"{best} ({span})", out, worth]
+                for name, value, best, span, _, out, worth, _ in cells()
+            ],
+        ),
     }
     made = {name: markdown_table(*one) for name, one in tables.items()}
     text = Path(__file__).with_name("accuracy.md").read_text(encoding="utf-8")
@@ -60,14 +66,6 @@ def _directions(table: dict[str, Any]) -> list[list[str]]:
         for kind, one in sorted(table.items())
         for path, found in one.get("directions", {}).items()
     ]
-
-
-def _constants() -> list[list[str]]:
-    return [
-        [f"`{one.name}`", f"{one.value:g}", f"{one.best:.3g} ({one.low:.3g} to {one.high:.3g})",
-         f"{one.held_out:.2g} %", f"{one.worth:.2g} points"]
-        for one in loaded()
-    ]  # fmt: skip
 
 
 def picture(every: Sequence[Seen]) -> Figure:

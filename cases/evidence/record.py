@@ -140,12 +140,9 @@ def simulated(record: Record, effort: Effort = SHORT) -> Record:
         }
         return {"metrics": estimates, "stable": None if result.stable is None else bool(result.stable)}
 
-    lengths = {
-        name: value if isinstance(value, bool) else value * effort.factor
-        for name, value in LENGTHS.get(record["kind"], {}).items()
-    }
-    if "saturation" in lengths:
-        lengths["saturation"] = effort.factor > 1
+    lengths = dict(LENGTHS.get(record["kind"], {}))
+    for name, value in lengths.items():
+        lengths[name] = effort.factor > 1 if name == "saturation" else value * effort.factor
     options = {"seed": SEED, "replications": REPLICATIONS} | lengths
     late = max(LATE, 2 * effort.simulate)  # of the first a part may be compilation
     return outcome(lambda: simulate(spec_of(record), **options), describe, late)
@@ -153,11 +150,8 @@ def simulated(record: Record, effort: Effort = SHORT) -> Record:
 
 def renewed(record: Record) -> Record:
     """Return a record with what the product answers now; simulated where it was."""
-    found = {name: value for name, value in record.items() if name not in ("model", "simulation")}
-    found["model"] = solved(record)
-    if "simulation" in record:
-        found["simulation"] = simulated(record)
-    return found
+    found = resolved({name: value for name, value in record.items() if name != "simulation"})
+    return found | {"simulation": simulated(record)} if "simulation" in record else found
 
 
 def resolved(record: Record) -> Record:

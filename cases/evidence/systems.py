@@ -8,23 +8,9 @@ from typing import Any
 import numpy as np
 
 from qmodels.systems.cache.spec import CacheLevel, CacheSystem
+from qmodels.systems.composed import steps
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
-from qmodels.systems.composed.steps import (
-    Acquire,
-    Allocate,
-    Branch,
-    Each,
-    Fork,
-    Free,
-    Hold,
-    Lookup,
-    Read,
-    Release,
-    Repeat,
-    Visit,
-    Write,
-)
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.phases import HyperExponential
 from qmodels.systems.laws.times import Deterministic, Erlang, Exponential, Law, LogNormal, Uniform
@@ -54,13 +40,7 @@ OTHERS: dict[str, dict[str, Any]] = {"open": {"rate": 1e-3}, "closed": {"populat
 
 
 class Drawing:
-    """Draws the pieces of one system.
-
-    Parameters
-    ----------
-    rng : Generator
-        Where all of it comes from.
-    """
+    """Draws the pieces of one system; all of it comes from ``rng``."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
@@ -115,7 +95,7 @@ class Drawing:
             some, left = left[:take], left[take:]
             found += self._form(some, depth)
             if self.rng.random() < 0.15:
-                found.append(Hold(self.law(float(self.rng.uniform(5.0, 30.0)))))
+                found.append(steps.Hold(self.law(float(self.rng.uniform(5.0, 30.0)))))
         return tuple(found)
 
     def _form(self, visits: list[Any], depth: int) -> list[Any]:
@@ -125,12 +105,12 @@ class Drawing:
         inside = self.steps(visits, depth - 1)
         if form < 0.6:
             share = round(float(self.rng.uniform(0.2, 0.8)), 3)
-            return [Branch((inside, ()), (share, 1 - share))]
+            return [steps.Branch((inside, ()), (share, 1 - share))]
         if form < 0.72:
-            return [Repeat(inside, int(self.rng.integers(2, 4)))]
+            return [steps.Repeat(inside, int(self.rng.integers(2, 4)))]
         if form < 0.86 and len(visits) > 1:
-            return [Fork(tuple(self.steps([visit], depth - 1) for visit in visits))]
-        return [Each(inside, int(self.rng.integers(2, 4)))]
+            return [steps.Fork(tuple(self.steps([visit], depth - 1) for visit in visits))]
+        return [steps.Each(inside, int(self.rng.integers(2, 4)))]
 
 
 def draw(seed: int, source: str, sort: str) -> System:
@@ -145,13 +125,13 @@ def draw(seed: int, source: str, sort: str) -> System:
     scale = 1.0 if sort == "stations" else SCALE
     stations = {f"s{k}": drawing.station(scale) for k in range(int(rng.integers(2, 5)))}
     parts: dict[str, Any] = dict(stations)
-    visits: list[Any] = [Visit(name) for name in rng.permutation(list(stations)).tolist()]
+    visits: list[Any] = [steps.Visit(name) for name in rng.permutation(list(stations)).tolist()]
     place: dict[str, Any] = {}
     at: tuple[int, ...] = ()
     if sort != "stations":
         preset = str(rng.choice(MEMORIES))
         parts["dram"] = dram(preset, channels=int(rng.choice([1, 2, 4])))
-        kind = Write if rng.random() < 0.3 else Read
+        kind = steps.Write if rng.random() < 0.3 else steps.Read
         visits.insert(int(rng.integers(len(visits) + 1)), kind("dram", blocks=int(rng.choice([1, 1, 2, 4]))))
         if rng.random() < 0.5:
             parts["noc"] = Noc(
@@ -161,21 +141,21 @@ def draw(seed: int, source: str, sort: str) -> System:
             place = {"dram": tuple(rng.permutation(NODES)[:2].tolist())}
     if sort == "cache":
         parts["cache"] = drawing.cache()
-        look = Hold(Deterministic(mean=8.0))
-        visits.append(Lookup("cache", hit=(look,), miss=(look, Read("dram"))))
+        look = steps.Hold(Deterministic(mean=8.0))
+        visits.append(steps.Lookup("cache", hit=(look,), miss=(look, steps.Read("dram"))))
     program = drawing.steps(visits)
     if rng.random() < 0.5 or len(parts) < 3:
         parts["pool"] = Tokens(count=int(rng.integers(2, 12)))
         first = int(rng.integers(len(program)))
         last = int(rng.integers(first, len(program)))
-        held = (Acquire("pool"), *program[first : last + 1], Release("pool"))
+        held = (steps.Acquire("pool"), *program[first : last + 1], steps.Release("pool"))
         program = (*program[:first], *held, *program[last + 1 :])
     if sort == "free list":
         parts["list"] = FreeList(segments=4096, alloc_trial_count=int(rng.integers(1, 4)))
-        program = (Allocate("list"), *program, Free("list"))
+        program = (steps.Allocate("list"), *program, steps.Free("list"))
     flows = [_flow(drawing, source, program, at)]
     if sort == "two flows":
-        other = drawing.steps([Visit(name) for name in rng.permutation(list(stations)).tolist()])
+        other = drawing.steps([steps.Visit(name) for name in rng.permutation(list(stations)).tolist()])
         second = SOURCES[int(rng.integers(2))]
         flows.append(replace(_flow(drawing, second, other, at), name="others", **OTHERS[second]))
     return System(parts=Named(parts), flows=tuple(flows), place=Named(place))

@@ -10,9 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cases.tables import columns_of, text_table, write_table
+from cases.tables import columns_of, csv_text, text_table
 from qmodels.systems.spec.kind import metric_of
 from qmodels.systems.spec.text.toml import to_toml
+from qmodels.systems.spec.whole import whole
 
 TAGS = {
     "fitted": "a parameter was fitted to it: agreement proves nothing",
@@ -45,8 +46,9 @@ def plain_row(row: Any) -> dict[str, Any]:
 
 
 def write_rows(path: Path, rows: Iterable[Any]) -> None:
-    """Write rows as CSV, numbers in full."""
-    write_table(path, columns_of(map(plain_row, rows)))
+    """Write rows as CSV, numbers in full; the file appears whole or not at all."""
+    with whole(path) as part:
+        part.write_text(csv_text(columns_of(map(plain_row, rows))), encoding="utf-8")
 
 
 @dataclass(frozen=True, kw_only=True)
