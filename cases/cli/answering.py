@@ -12,8 +12,7 @@ import typer
 from cases.cli.app import Json, Reading, Settings, Simulation, System, command, given_options
 from cases.cli.console import Forms, FullOutput, Output, interruptible, put
 
-LONGEST = 12
-"""Runs made elsewhere of which each has a line; all are in the CSV."""
+LONGEST = 12  # runs made elsewhere of which each has a line; all are in the CSV
 
 
 @command

@@ -34,8 +34,7 @@ LOADS = ("resources", "traffic_intensity", "utilization")
 MAIN = ("packet_latency", "packet_latency_p99", "saturation_data_rate", "cost", "energy_per_packet")
 """Metrics in the text table of a sweep of packet processors; of other kinds these are the first ones."""
 
-WIDTH = 100
-"""Columns of a terminal that the table of a sweep takes."""
+WIDTH = 100  # columns of a terminal that the table of a sweep takes
 
 
 def one_answer(result: Any) -> Forms:

@@ -12,8 +12,7 @@ import typer
 from cases.cli.app import Reading, Runs, System, TraceFiles, command
 from cases.cli.console import Forms, Output
 
-MOST = 8
-"""Metrics that are shown; the others are in the JSON."""
+MOST = 8  # metrics that are shown; the others are in the JSON
 
 CAUSES, ALIKE = 3, 0.05
 """Most features in which two traces are said to differ, and the log ratio from which they do."""

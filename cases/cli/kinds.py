@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 KindName = Annotated[str, typer.Argument(metavar="KIND", help="A kind; `qmodels describe` lists them.")]
 
 
-WIDTH = 100
-"""Columns of what is described."""
+WIDTH = 100  # columns of what is described
 
 
 @command

@@ -13,8 +13,7 @@ from cases.cli import answering, diffing, kinds, papers, studies, tracing
 from cases.cli.app import app
 from cases.cli.console import fail
 
-COMMANDS = (studies, answering, diffing, tracing, kinds, papers)
-"""Modules whose commands the application has."""
+COMMANDS = (studies, answering, diffing, tracing, kinds, papers)  # modules whose commands the application has
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -21,11 +21,8 @@ from cases.cli.app import (
 )  # fmt: skip
 from cases.cli.console import Forms, FullOutput, interruptible, listed, progress_bars
 
-LONGEST = 60.0
-"""Time for simulations unless it is given, if the choice is not simulated before. [s]"""
-
-ENOUGH = 3
-"""Designs after which simulation ends once the best is among them, unless a time is given."""
+LONGEST = 60.0  # time for simulations unless it is given, if the choice is not simulated before. [s]
+ENOUGH = 3  # designs after which simulation ends once the best is among them, unless a time is given
 
 
 def budget_of(text: str | None) -> float:

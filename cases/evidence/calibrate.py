@@ -38,10 +38,8 @@ DECISIONS: dict[str, dict[str, Any]] = {
     "system": {"parts.pool.count": 2.0},
 }  # fmt: skip
 """The decisions of each kind: a factor of the number, or two words of which the other is taken."""
-NOTICED = 0.01
-"""Relative difference from which on a choice matters."""
-FEWEST_PAIRS = 5
-"""Pairs that the simulation separates, for a metric to be told of along a decision."""
+NOTICED = 0.01  # relative difference from which on a choice matters
+FEWEST_PAIRS = 5  # pairs that the simulation separates, for a metric to be told of along a decision
 
 
 def _draw(record: Record) -> tuple[str, int, int]:
@@ -130,32 +128,21 @@ MAIN = {
     "work-queues": "execution_time",
 }
 """The metric of each kind that the pictures show, the README of the first five."""
-FEW = 5
-"""Systems with a resource or a word, for it to count as drawn."""
-FEWEST = 30
-"""Systems with a metric, or with a resource, for them to have quantiles of their own."""
-COMMON = 12
-"""Drawn systems with a sort of fullest resource, or variant, for it to be told from the others."""
-RIDGE = 4.0
-"""Weight of the squared coefficients, so that features of few systems change little."""
+FEW = 5  # systems with a resource or a word, for it to count as drawn
+FEWEST = 30  # systems with a metric, or with a resource, for them to have quantiles of their own
+COMMON = 12  # drawn systems with a sort of fullest resource, or variant, for it to be told from the others
+RIDGE = 4.0  # weight of the squared coefficients, so that features of few systems change little
 FRESH = 30
 """Simulated systems of a kind, of another seed, on which its intervals are tested, not from half to half."""
 FOLDS = 5
-SEEDS = 10**6
-"""Numbers of draws with one seed are below it."""
-ROUNDED = 1e-9
-"""By which values may lie outside those drawn."""
-SMALL = 0.003
-"""Added to the size of a log ratio before its logarithm: errors below that are all small."""
-CLIPPED = 0.02
-"""Share of the log ratios at each end that weigh no more in the centre than the next."""
-UNSURE = 0.3
-"""Half-width, as part of the value, beyond which a simulation says too little of the error."""
-TESTED = 0.9
-"""Level of the intervals whose coverage is reported."""
+SEEDS = 10**6  # numbers of draws with one seed are below it
+ROUNDED = 1e-9  # by which values may lie outside those drawn
+SMALL = 0.003  # added to the size of a log ratio before its logarithm: errors below that are all small
+CLIPPED = 0.02  # share of the log ratios at each end that weigh no more in the centre than the next
+UNSURE = 0.3  # half-width, as part of the value, beyond which a simulation says too little of the error
+TESTED = 0.9  # level of the intervals whose coverage is reported
 LOADS = (0.3, 0.6, 0.8)
-BURSTS = (1.5, 10.0)
-"""Ends of the strata of load and dispersion for which coverage is reported."""
+BURSTS = (1.5, 10.0)  # ends of the strata of load and dispersion for which coverage is reported
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,8 +35,7 @@ SYSTEMS, PARTS, SPARSE = 120, 10, 4
 references one."""
 STEP, DAMPING, MOST = 0.02, 1e-3, 0.3
 """Relative step of a derivative; what is added to its squares; size of an error above which it counts so."""
-BAR = 0.01
-"""Growth of the mean error from which on a constant earns its place."""
+BAR = 0.01  # growth of the mean error from which on a constant earns its place
 
 Problem = tuple[Callable[[], FloatArray], IntArray]
 """What returns the errors with the constants as they stand, and which of them belong together."""

@@ -13,12 +13,10 @@ import numpy as np
 from cases.evidence.record import Record
 from cases.tables import text_table
 
-TOLERANCE = 1e-9
-"""Relative difference up to which two values of the model are the same."""
+TOLERANCE = 1e-9  # relative difference up to which two values of the model are the same
 BANDS = (0.3, 0.6, 0.8, 0.95)
 """Upper ends of the regions of load; what is above the last is overload, or near it."""
-SHOWN = 12
-"""Differences that are listed one by one."""
+SHOWN = 12  # differences that are listed one by one
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,29 +41,22 @@ from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
 from qmodels.systems.traffic.sizes import SizeLaw, bimodal, fixed, heavy_tailed, imix
 from qmodels.systems.traffic.trace import Trace
 
-TRIES = 200
-"""Changes tried for one spec; most that are refused are of fields that others bound."""
+TRIES = 200  # changes tried for one spec; most that are refused are of fields that others bound
 MOST_CHANGES = 6
-FACTOR = 2.0
-"""Numbers change by up to two to this power, either way."""
-LOADS = (0.05, 1.1)
-"""Of the fullest resource, by the model of the day."""
-PARTS_DRAWN = 0.8
-"""Share of the systems of parts that are random programs, not changed examples."""
+FACTOR = 2.0  # numbers change by up to two to this power, either way
+LOADS = (0.05, 1.1)  # of the fullest resource, by the model of the day
+PARTS_DRAWN = 0.8  # share of the systems of parts that are random programs, not changed examples
 FIXED = re.compile(
     r"(^|\.)(name|kind|edges?|edge_.*|nodes|shape|routes|roles|program|routing\..*|longest|to|place)(\.|$)"
 )
 """Fields that only make sense together with others, which are left as they are."""
-CONTROLLED = 0.15
-"""Share of the packet processors whose memory is behind controllers."""
-OPEN_NOCS = 0.7
-"""Share of the networks-on-chip whose packets nobody waits for, on any topology."""
+CONTROLLED = 0.15  # share of the packet processors whose memory is behind controllers
+OPEN_NOCS = 0.7  # share of the networks-on-chip whose packets nobody waits for, on any topology
 DEVICES = ("DDR4-3200", "DDR5-6400", "HBM2", "DDR3-1600")
 BURSTY, RECORDED = 0.3, 0.12
 """Shares of the specs whose arrivals come in bursts, and are as recorded."""
 RECORDED_PACKETS = 20_000
-DRAWN = "drawn packets "
-"""What the source of a drawn recording begins with; its seed follows."""
+DRAWN = "drawn packets "  # what the source of a drawn recording begins with; its seed follows
 ARRIVALS = {"packet-processor": "workload.arrivals", "data-queueing": "traffic.arrivals", "noc": "process"}
 """The field that says how the packets of a kind arrive."""
 RATES = {

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 DOCS = ROOT / ".github" / "docs"
 PAGE, PICTURE = DOCS / "reference" / "accuracy.md", DOCS / "_static" / "accuracy.png"
 COLUMNS = 3
-MOST = 0.5
-"""Log ratio at the ends of the pictures."""
+MOST = 0.5  # log ratio at the ends of the pictures
 STRATA = ("load", "dispersion", "recorded", "doubts", "no doubts")
 """What the strata begin with whose coverage the page shows."""
 

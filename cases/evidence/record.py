@@ -30,8 +30,7 @@ Record = dict[str, Any]
 """kind, number and seed of the draw, toml, ``model`` (an outcome) and, of some, ``recorded`` (seed of the
 packets that arrive instead of those of the toml) and ``simulation`` (an outcome)."""
 
-LATE = 60
-"""Seconds of processor time after which a call is given up."""
+LATE = 60  # seconds of processor time after which a call is given up
 SEED, REPLICATIONS = 1, 4
 LENGTHS: dict[str, dict[str, Any]] = {
     "packet-processor": {"packets": 2_000, "saturation": False},
@@ -56,8 +55,7 @@ class Effort:
     load: float  # of the fullest resource, up to which specs are simulated
 
 
-SHORT = Effort(factor=1, solve=1.0, simulate=4.0, load=0.9)
-"""For a check that takes minutes."""
+SHORT = Effort(factor=1, solve=1.0, simulate=4.0, load=0.9)  # for a check that takes minutes
 LONG = Effort(factor=10, solve=20.0, simulate=60.0, load=0.97)
 """For errors: the interval of a simulated mean is some 1 % wide."""
 
@@ -184,12 +182,9 @@ SHARES = {
     "work-queues": 0.035,
 }  # fmt: skip
 """Of the specs, by kind."""
-ENDING = ("numa", "message-program", "work-queues")
-"""Kinds that are never overloaded: their work ends."""
-LONGEST = 8_000
-"""Characters of a spec beyond which it is passed over: one with thousands of sizes or routes."""
-REFUSED = 8
-"""Of so many specs that are refused one is kept."""
+ENDING = ("numa", "message-program", "work-queues")  # kinds that are never overloaded: their work ends
+LONGEST = 8_000  # characters of a spec beyond which it is passed over: one with thousands of sizes or routes
+REFUSED = 8  # of so many specs that are refused one is kept
 
 
 def frozen(job: tuple[str, int, int, bool, Effort]) -> Record | None:

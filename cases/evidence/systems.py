@@ -29,11 +29,8 @@ SORTS = ("stations", "hardware")
 """Stations and pools alone, or with a memory, in half of them behind a network."""
 
 MEMORIES = ("DDR4-3200", "HBM2")
-WIDE = ("two flows", "cache", "free list")
-"""As those with a memory, with one thing more; few of each."""
-
-SCALE = 0.3
-"""Of the services of stations beside a memory, so that it has something to do."""
+WIDE = ("two flows", "cache", "free list")  # as those with a memory, with one thing more; few of each
+SCALE = 0.3  # of the services of stations beside a memory, so that it has something to do
 NODES = 9
 OTHERS: dict[str, dict[str, Any]] = {"open": {"rate": 1e-3}, "closed": {"population": 2}}
 """What the jobs of a second flow are, where they are not those of the first."""

@@ -42,10 +42,8 @@ Turn = tuple[float, float, int]
 CONFIRMED, CONTRADICTED, DEPENDS = "confirmed", "contradicted", "depends"
 AWAY = (0.05, 0.1, 0.2, 0.4)
 """How far from a turn both sides are looked at, as a share of the range on that side."""
-NEAR = 0.1
-"""Relative distance within which a simulated turn confirms the models', and its width."""
-AROUND = 0.06
-"""Share of a turn's value on either side of it in which margins may change their sign again."""
+NEAR = 0.1  # relative distance within which a simulated turn confirms the models', and its width
+AROUND = 0.06  # share of a turn's value on either side of it in which margins may change their sign again
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,8 +29,7 @@ from optimize.search.explore import explore
 from optimize.spaces.space import Space
 from qmodels.systems.traffic.sizes import SizeLaw
 
-WHOLE = 4_194_304
-"""Segments of the paper's memory: Vms1Size of this size is a single list."""
+WHOLE = 4_194_304  # segments of the paper's memory: Vms1Size of this size is a single list
 TRIALS, SMALL = (1, 2, 3, 4, 5), (1, 2, 3, 4)
 VMS1 = (2_097_152, 3_145_728, 3_495_232, 3_670_016, 3_774_848, 3_984_576, 4_054_528, 4_089_472, WHOLE)
 OBJECTIVES = (
@@ -41,8 +40,7 @@ OBJECTIVES = (
 GREEDY = ("write_conflict_probability", "read_conflict_probability")
 """What the greedy exploration improves, weighted alike, to a tenth of a percent, as the paper prints them."""
 FAILURES = "allocation_failure_probability"
-METRICS = (*OBJECTIVES, FAILURES, *GREEDY)
-"""What is kept of each technique."""
+METRICS = (*OBJECTIVES, FAILURES, *GREEDY)  # what is kept of each technique
 
 
 @dataclass(frozen=True, kw_only=True)

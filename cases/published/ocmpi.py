@@ -25,8 +25,7 @@ PACKETS, BUFFERS = (3, 4, 5), (5, 8, 16)
 WORDS = (4, 6, 8, 10, 12, 16, 20, 24, 32, 48)
 TRIED_CYCLES = (0, 2, 4, 6, 8, 12, 16, 24, 32)
 CHOSEN = ("flits", "buffer_flits", "gather_words", "cycles_per_word")
-PLACES = ("first", "second", "third", "fourth")
-"""Columns of the effects of a figure, in the paper's order."""
+PLACES = ("first", "second", "third", "fourth")  # columns of the effects of a figure, in the paper's order
 Choice = tuple[int, ...]
 """Flits of a store and of a buffer, words of Fig. 9 and cycles of computing on a word in Fig. 10."""
 Effects = dict[Choice, list[float]]

@@ -15,8 +15,7 @@ from cases.published.conclusions import Check, Found, found_of
 from cases.published.paper import published_case
 
 COMMAND = "python -m cases.published.conclusions"
-FINDINGS = Mapping[str, Sequence[Found]]
-"""What is found of each paper's conclusions, by the name of its case."""
+FINDINGS = Mapping[str, Sequence[Found]]  # what is found of each paper's conclusions, by the name of its case
 
 
 def interval(check: Check | None) -> str:

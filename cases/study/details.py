@@ -22,16 +22,14 @@ from optimize.spaces.evaluation import LOAD, RESOURCE, significant
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.metrics import is_relative
 
-WIDTH = 110
-"""Columns of a terminal that sentences take."""
+WIDTH = 110  # columns of a terminal that sentences take
 
 SURE = 40
 LESS = "80 to 90 %"
 """Simulated designs from which intervals were found to cover, and what they cover with 5 to 20 of them
 (of the 2,700 designs of the default study, all simulated under four workloads)."""
 
-POINTS = 12
-"""Rows of the table of the front."""
+POINTS = 12  # rows of the table of the front
 
 DISTINCT = 3
 """Significant digits in which points of the front are told apart: simulations do not resolve more."""

@@ -44,11 +44,8 @@ MINIMIZE = ("cost", "packet_latency_p99")
 MAXIMIZE = ("saturation_data_rate",)
 SUBJECT_TO = {"overflow_probability": (None, 1e-3)}
 
-ERROR = "error: "
-"""Prefix of the columns that hold the error which an answer states of its metrics."""
-
-BIAS = "bias: "
-"""Prefix of the columns that hold its signed mean, below 0 where the model is too low."""
+ERROR = "error: "  # prefix of the columns that hold the error which an answer states of its metrics
+BIAS = "bias: "  # prefix of the columns that hold its signed mean, below 0 where the model is too low
 
 TRACE_PACKETS, TRACE_SEED = 6000, 1
 

@@ -21,11 +21,8 @@ if TYPE_CHECKING:
 PALETTE = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#9d755d", "#e45756", "#72b7b2", "#eeca3b")
 """Colours of the choices of a field."""
 
-COLOURED = "channels"
-"""The field by whose choices designs are coloured where it varies."""
-
-TIMES = ("latency", "time", "delay")
-"""Words in the names of metrics that are drawn upwards."""
+COLOURED = "channels"  # the field by whose choices designs are coloured where it varies
+TIMES = ("latency", "time", "delay")  # words in the names of metrics that are drawn upwards
 
 
 @dataclass(frozen=True, kw_only=True)

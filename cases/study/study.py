@@ -39,20 +39,14 @@ Progress = Callable[[str, int, int], None]
 SOLVED, SIMULATED = "solved.sqlite", "simulated.sqlite"
 """The files of a study's directory that keep finished answers and simulations."""
 
-DIGITS = 5
-"""Significant digits in which designs are compared: the model's iterations are good to six."""
-
-MANY = 100_000
-"""Designs from which the front alone is kept: distinct points, and how many designs tie there."""
-
-MAIN = 0.75
-"""Share of the time for simulations that the main workload of several gets."""
+DIGITS = 5  # significant digits in which designs are compared: the model's iterations are good to six
+MANY = 100_000  # designs from which the front alone is kept: distinct points, and how many designs tie there
+MAIN = 0.75  # share of the time for simulations that the main workload of several gets
 
 ROBUST_TRIES = 3
 """How often the design that is robust over several workloads is simulated: each may make another the best."""
 
-SHARE = 1 / 3
-"""Of the time for simulations that is kept for the traffic that the choice bears."""
+SHARE = 1 / 3  # of the time for simulations that is kept for the traffic that the choice bears
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

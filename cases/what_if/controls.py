@@ -16,14 +16,9 @@ from qmodels.systems.spec.nested import NamedOf, alternatives, held, spec_types,
 from qmodels.systems.spec.text.reading import Place, join
 from qmodels.systems.spec.text.toml import document, literal, read_value, to_plain
 
-RUNGS = 24
-"""Steps of a slider to either side."""
-
-FEW = 16
-"""Counts up to this go by one."""
-
-NONE = "none"
-"""The choice of a part that may be left out."""
+RUNGS = 24  # steps of a slider to either side
+FEW = 16  # counts up to this go by one
+NONE = "none"  # the choice of a part that may be left out
 
 _RULES: dict[tuple[type[Any], str], str] = {}
 """What the checks of fields say that they allow: to ask them takes some time."""

@@ -70,8 +70,7 @@ def widget_of(spec: Any) -> Any:
 
 
 HOST = "127.0.0.1"
-MOST_BYTES = 4_000_000
-"""Of a request: a design with all its lists."""
+MOST_BYTES = 4_000_000  # of a request: a design with all its lists
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "

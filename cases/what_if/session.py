@@ -26,8 +26,7 @@ from qmodels.systems.spec.store import said
 from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 
-MOST_ROUTERS = 256
-"""Routers of a network that is drawn."""
+MOST_ROUTERS = 256  # routers of a network that is drawn
 
 
 def _plain(value: Any) -> Any:
@@ -151,16 +150,12 @@ def comparison(now: Mapping[str, Any], pinned: Mapping[str, Any]) -> list[dict[s
     return found
 
 
-KEPT = 512
-"""Answers that are kept: a neighbour that was looked at is there at once."""
-
-SLICE_SECONDS = 0.05
-"""What one call works ahead, so that a change never waits long."""
+KEPT = 512  # answers that are kept: a neighbour that was looked at is there at once
+SLICE_SECONDS = 0.05  # what one call works ahead, so that a change never waits long
 
 REPLICATIONS = 8
 
-SWEPT = 7
-"""Most values of a field in a sweep of two."""
+SWEPT = 7  # most values of a field in a sweep of two
 
 
 class StoppedError(Exception):
