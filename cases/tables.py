@@ -6,8 +6,10 @@ import csv
 import dataclasses
 import io
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -62,6 +64,18 @@ def number(value: Any) -> str:
     if isinstance(value, (float, np.floating)):
         return f"{value:.0f}" if 1e4 <= abs(float(value)) < 1e15 else f"{value:.4g}"
     return str(value)
+
+
+def sentence(text: str, width: int, first: str = "", rest: str | None = None) -> list[str]:
+    """Return a sentence in lines behind ``first``, further ones behind ``rest``; a number keeps its unit.
+
+    >>> sentence("It takes 12 ns at most", 14, "- ")
+    ['- It takes', '  12 ns at', '  most']
+    """
+    rest = " " * len(first) if rest is None else rest
+    kept = re.sub(r"(?<=\d) (?=\S)", "\u00a0", text)
+    lines = wrap(kept, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+    return [line.replace("\u00a0", " ") for line in lines]
 
 
 def text_table(headings: Sequence[str], rows: Iterable[Sequence[Any]], *, indent: str = "  ") -> str:

@@ -224,13 +224,10 @@ def computed(
     names: Mapping[str, Any],
     kept: Any = None,
     simulate: Simulate | None = None,
-    tables: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Return the cells and the tables of a paper: models solved, simulations done or as they are kept."""
     rows: dict[str, tuple[dict[str, Any], ...]] = {}
     for name, one in data.get("rows", {}).items():
-        if tables is not None and name not in tables:
-            continue
         if "call" in one:
             found = kept.tables[name] if kept else tuple(map(dict, evaluate(one["call"], {**names, **rows})))
         else:

@@ -271,14 +271,11 @@ class Paper:
         kept = self.kept()
         return Reproduction(paper=self, run=kept.run, **computed(self.data, self.names, kept))
 
-    def reproduce(
-        self, trace: Any = None, *, store: Path | None = None, tables: Sequence[str] | None = None, **run: Any
-    ) -> Reproduction:
+    def reproduce(self, trace: Any = None, *, store: Path | None = None, **run: Any) -> Reproduction:
         """Compute everything anew.
 
         ``trace``: recorded packets, for a case that plays them; ``store``: an SQLite file that keeps finished
-        replications; ``tables``: names of further tables to compute, all by default; ``**run``: options of
-        the simulations in place of those of the data's ``run``.
+        replications; ``**run``: options of the simulations in place of those of the data's ``run``.
 
         Raises
         ------
@@ -298,7 +295,7 @@ class Paper:
             store.parent.mkdir(parents=True, exist_ok=True)
         simulate = _simulator(store)
         names = self._names(**run, trace=trace, simulated_all=lambda specs, **how: simulate(specs, how))
-        return Reproduction(paper=self, run=run, **computed(self.data, names, None, simulate, tables))
+        return Reproduction(paper=self, run=run, **computed(self.data, names, None, simulate))
 
 
 def _simulator(store: Path | None) -> Simulate:

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from cases.published.computing import solved
-from cases.published.numbers import Cell, mean_and_largest, published, select
-from cases.tables import text_table
+from cases.published.numbers import Cell, published, select
 from optimize.programs.linear import Model
 from optimize.search.pareto import FloatArray
 from qmodels.systems.memory.numa_system import NumaMachine
@@ -291,18 +290,10 @@ def pairs(rows: Iterable[Mapping[str, Any]], rule: str, table: Sequence[Cell]) -
     return found
 
 
-def forms_text(forms: Sequence[Cell]) -> str:
-    """Return the spread of the errors over the forms as a table."""
-    rows = []
-    for (rule, said), image, (version, name) in itertools.product(
-        SIZED.items(), ("A", "B"), VERSIONS.items()
-    ):
+def form_rows(forms: Sequence[Cell]) -> Iterator[dict[str, Any]]:
+    """Yield the errors of all forms of an image, by the rule of size and the version."""
+    for rule, image, version in itertools.product(SIZED, ("A", "B"), VERSIONS):
         mine = select(forms, sized=rule, image=image, version=version)
-        some = [cell.error(cell.simulated or 0.0) for cell in mine]
-        within = f"{sum(abs(error) <= 15 for error in some)} of {len(some)}"
-        ends = (min(some), sum(some) / len(some), max(some))
-        size, _ = mean_and_largest(mine, "simulated")
-        shown = [*(f"{error:+.1f}" for error in ends), f"{size:.1f}", within]
-        rows.append([said, image, name, *shown, "fitted" if fitted_form(mine[0]) else ""])
-    headings = ["sized by", "image", "version", "least", "mean", "most", "mean size", "within 15 %", ""]
-    return f"Table 6.2 with {COUNT} forms of A and of B: errors [%]\n" + text_table(headings, rows)
+        errors = [cell.error(cell.simulated or 0.0) for cell in mine]
+        fitted = "fitted" if fitted_form(mine[0]) else ""
+        yield {"rule": rule, "image": image, "version": version, "errors": errors, "fitted": fitted}

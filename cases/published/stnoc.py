@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from cases.published.numbers import select
-from cases.tables import text_table
 from optimize.search.exploration import Exploration
 from optimize.search.explore import explore
 from optimize.search.pareto import hypervolume
@@ -101,21 +100,14 @@ def greedy_rows(grid: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [{"field": step.field, "value": step.value, "kept": step.kept} for step in history]
 
 
-def designs_text(grid: Iterable[Mapping[str, Any]]) -> str:
-    """Return the front, and what the greedy search found of it."""
+def design_rows(grid: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the front, and whether the greedy search found each of it."""
     every, searched = explore_designs(grid)
-    front, found = front_points(every), set(front_points(searched))
-    rates = every.table["knee_rate"][every.front]
-    rows = [
-        [*point, f"{rate:.4f}", "yes" if point in found else "no"]
-        for point, rate in zip(front, rates, strict=True)
+    rates, found = every.table["knee_rate"][every.front], front_points(searched)
+    return [
+        {**dict(zip(FIELDS, point, strict=True)), "rate": float(rate), "found": point in found}
+        for point, rate in zip(front_points(every), rates, strict=True)
     ]
-    title = (
-        f"Designs: {len(every.table['design'])}, the greedy search looked at "
-        f"{len(searched.table['design'])}; it found {len(found & set(front))} of {len(front)} on the front, "
-        f"hypervolume {100 * dominated(searched) / dominated(every):.1f} %"
-    )
-    return f"{title}\n" + text_table(["step", "channels", "width", "rate", "greedy"], rows)
 
 
 def step_rate(grid: Iterable[Mapping[str, Any]]) -> dict[tuple[int, int], float]:

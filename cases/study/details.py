@@ -7,14 +7,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from textwrap import fill
 from typing import Any
 
 import numpy as np
 
 from cases.study.packet_processor import BIAS, ERROR
 from cases.study.simulating import how_simulated
-from cases.tables import heading, many, number, text_table
+from cases.tables import heading, many, number, sentence, text_table
 from optimize.decisions.decision import LEVEL, Decision
 from optimize.search.feasibility import objective_values
 from optimize.search.pareto import IntArray, epsilon_thin
@@ -49,15 +48,9 @@ class Section:
 
     def text(self) -> str:
         """Return the section for a terminal."""
-        parts = [self.title, *map(_wrapped, self.lines)]
-        return "\n".join([*parts, text_table(self.headings, self.rows)] if self.rows else parts)
-
-
-def _wrapped(line: str) -> str:
-    # No line ends between a number and its unit.
-    kept = re.sub(r"(?<=\d) (?=\S)", "\u00a0", line)
-    text = fill(kept, WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
-    return text.replace("\u00a0", " ")
+        lines = [one for line in self.lines for one in sentence(line, WIDTH, "  ", "    ")]
+        table = [text_table(self.headings, self.rows)] if self.rows else []
+        return "\n".join([self.title, *lines, *table])
 
 
 def front_section(decision: Decision) -> Section:

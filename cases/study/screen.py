@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,7 @@ from cases.study.packet_processor import SUBJECT_TO
 from cases.study.several import Several, several
 from cases.study.stream import trace_warnings
 from cases.study.study import Part, Study
-from cases.tables import many
+from cases.tables import many, sentence
 from optimize.decisions.changes import Growth
 from optimize.decisions.decision import LEVEL, TIED, Decision
 from optimize.decisions.reasons import Alternative, Question
@@ -376,10 +374,7 @@ def _table(rows: list[list[str]]) -> list[str]:
 
 
 def _said(first: str, text: str) -> list[str]:
-    """Return a sentence in lines, whole; a number keeps its unit."""
-    rest, kept = " " * len(first), re.sub(r"(?<=\d) (?=\S)", "\u00a0", text)
-    lines = wrap(kept, WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
-    return [line.replace("\u00a0", " ") for line in lines]
+    return sentence(text, WIDTH, first)
 
 
 def screen_of(part: Part, study: str = "study") -> Screen:
