@@ -155,6 +155,15 @@ def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return {name: [row.get(name) for row in rows] for name in names}
 
 
+def rows_of(columns: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
+    """Return columns as rows.
+
+    >>> rows_of({"a": [1, 2], "b": [3, 4]})
+    [{'a': 1, 'b': 3}, {'a': 2, 'b': 4}]
+    """
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """Return the rows of a CSV: numbers, True and False as such, None for what is empty.
 

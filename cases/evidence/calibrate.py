@@ -167,22 +167,17 @@ def residuals(records: Iterable[Record]) -> list[Residual]:
         values = dict(model["metrics"])
         if values.get("lookup_latency") == 0.0:  # packets look nothing up
             values.pop("llc_hit_ratio", None)
+        about = {"kind": record["kind"], "number": record["number"] + SEEDS * record.get("seed", 1)}
         for name, (best, low, high) in simulation["metrics"].items():
-            value = values.get(name, math.nan)
+            value, extra = values.get(name, math.nan), offset_of(None, name)
             if name in model["exact"] or not all(map(math.isfinite, (value, best, low, high))):
                 continue
-            extra = offset_of(None, name)
             if min(value, best) + extra > 0.0 and (high - low) / 2.0 <= UNSURE * (best + extra):
-                found.append(
-                    Residual(
-                        kind=record["kind"],
-                        number=record["number"] + SEEDS * record.get("seed", 1),
-                        metric=stem_of(name),
-                        features=_features(record),
-                        value=math.log((best + extra) / (value + extra)),
-                        model=value if extra else math.nan,
-                    )
-                )
+                numbers = {
+                    "value": math.log((best + extra) / (value + extra)),
+                    "model": value if extra else math.nan,
+                }
+                found.append(Residual(**about, **numbers, metric=stem_of(name), features=_features(record)))
     return found
 
 
@@ -341,11 +336,8 @@ def seen(table: dict[str, Any], found: Iterable[Residual]) -> list[Seen]:
             one.features.resource,
             *one.features.words[:1],
         )
-        every.append(
-            Seen(
-                kind=one.kind, metric=one.metric, load=load, strata=strata, value=one.value, ends=(low, high)
-            )
-        )
+        about = {"kind": one.kind, "metric": one.metric, "value": one.value, "ends": (low, high)}
+        every.append(Seen(**about, load=load, strata=strata))
     return every
 
 

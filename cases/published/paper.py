@@ -33,7 +33,7 @@ from cases.published.numbers import (
     write_rows,
 )
 from cases.published.tables import claims_text, errors_text, grid_text, list_text, rows_text
-from cases.tables import columns_of, read_rows
+from cases.tables import columns_of, read_rows, rows_of
 from qmodels import checks
 from qmodels.systems.spec.whole import whole
 from qmodels.systems.traffic.trace import Trace, read_trace
@@ -155,10 +155,9 @@ class Reproduction:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dictionaries, numbers and words."""
-        columns = self.columns()
         return {
             **self.run,
-            "cells": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
+            "cells": rows_of(self.columns()),
             "claims": [plain_row(claim) for claim in self.claims],
             **{name: [dict(row) for row in self.tables.get(name, ())] for name in self.paper.kept_tables},
             "notes": {title: list(texts) for title, texts in self.paper.notes.items()},

@@ -19,11 +19,11 @@ from cases.study.goals import choice_tables, choice_word, read_choices, words
 from cases.study.packet_processor import ERROR
 from cases.study.plots import PALETTE, View, axis_label, latency_limit
 from cases.study.screen import change_rows, screen_of, study_text, together
-from cases.study.several import Several, several, several_summary
+from cases.study.several import several, several_summary
 from cases.study.simulating import Runs, how_simulated
 from cases.study.stream import full_text, part_sections, trace_summary
 from cases.study.study import Part, Study, our_version
-from cases.tables import columns_of, csv_text, json_text, number
+from cases.tables import columns_of, csv_text, json_text, number, plain, rows_of
 from optimize.search.pareto import FloatArray
 from optimize.spaces.space import Space
 from qmodels.systems.spec.hashing import stable_hash
@@ -38,29 +38,28 @@ HERE = Path(__file__).parent
 
 def page(study: Study) -> str:
     """Return the page of a study."""
-    data = [_picture_data(part) for part in study.parts]
+    data = plain([_picture_data(part) for part in study.parts])
     found = several(study)
     done = [how_simulated(part.decision) for part in study.parts if part.decision.results]
     parts = {
         "title": escape(", ".join(part.name for part in study.parts)),
         "style": _text("page.css"),
-        "together": "" if found is None else _together(found, study),
+        "together": "",
         "workloads": "\n".join(_workload(k, part) for k, part in enumerate(study.parts)),
         "effort": escape(f"A simulation: {done[0]}." if done else "Nothing was simulated."),
         # A script ends at the first "</script", also in a string.
         "data": json.dumps(data, allow_nan=False).replace("<", "\\u003c"),
         "script": _text("page.js"),
     }
+    if found is not None:
+        best, rows = together(found, [screen_of(part) for part in study.parts])
+        said = f'<p class="best">Best: {escape(best)}</p>{_table(rows)}'
+        parts["together"] = _section("One design for all", said)
     return Template(_text("page.html")).substitute(parts)
 
 
 def _text(name: str) -> str:
     return (HERE / name).read_text(encoding="utf-8")
-
-
-def _together(found: Several, study: Study) -> str:
-    best, rows = together(found, [screen_of(part) for part in study.parts])
-    return _section("One design for all", f'<p class="best">Best: {escape(best)}</p>{_table(rows)}')
 
 
 def _workload(k: int, part: Part) -> str:
@@ -149,24 +148,15 @@ def _picture_data(part: Part) -> dict[str, Any]:
         "palette": PALETTE,
         "count": len(decision.feasible),
         "columns": {name: _packed(view.values(part, name)) for name in names},
-        "places": {name: _packed(_places(table[name], space.choices[name])) for name in space.choices},
+        "places": {name: _packed(View.places(part, name)) for name in space.choices},
         "design": _packed(table["design"].astype(float)),
         "feasible": _packed(decision.feasible.astype(float)),
         "front": decision.front.tolist(),
         "chosen": decision.chosen,
         "simulated": rows,
-        "intervals": {name: [_finite(decision.interval(name, row)) for row in rows] for name in names
+        "intervals": {name: [decision.interval(name, row) for row in rows] for name in names
                       if name in decision.corrected},
     }  # fmt: skip
-
-
-def _finite(values: Iterable[float]) -> list[float | None]:
-    return [value if np.isfinite(value) else None for value in values]
-
-
-def _places(column: Any, choices: Sequence[Any]) -> FloatArray:
-    places = {choice: float(k) for k, choice in enumerate(choices)}
-    return np.array([places[value] for value in column.tolist()])
 
 
 def _packed(values: FloatArray) -> str:
@@ -253,17 +243,14 @@ def _words(table: dict[str, Any]) -> dict[str, Any]:
 
 def front_columns(part: Part) -> dict[str, Any]:
     """Return the rows of the front: of the model, of the metrics that are corrected their best values."""
-    decision = part.decision
-    return {name: column[decision.front] for name, column in _words(decision.table).items()}
+    return {name: column[part.decision.front] for name, column in _words(part.decision.table).items()}
 
 
 def fronts_text(study: Study) -> str:
     """Return the front of each workload as CSV; of several the first column says which."""
-    fronts = [(part.name, front_columns(part)) for part in study.parts]
-    if len(fronts) == 1:
-        return csv_text(fronts[0][1])
-    rows = ({"workload": name, **dict(zip(front, row, strict=True))} for name, front in fronts
-            for row in zip(*front.values(), strict=True))  # fmt: skip
+    if len(study.parts) == 1:
+        return csv_text(front_columns(study.parts[0]))
+    rows = ({"workload": part.name, **row} for part in study.parts for row in rows_of(front_columns(part)))
     return csv_text(columns_of(rows))
 
 
@@ -304,7 +291,6 @@ def summary(study: Study) -> dict[str, Any]:
 
 def _part_summary(part: Part) -> dict[str, Any]:
     model, decision, base = part.model, part.decision, part.model.space.base
-    front = front_columns(part)
     return {
         "name": part.name,
         "spec": to_toml(base, kind=True),
@@ -318,7 +304,7 @@ def _part_summary(part: Part) -> dict[str, Any]:
         "trace": trace_summary(getattr(base, "workload", None)),
         "screen": screen_of(part).data(),
         "knee": part.design(model.knee),
-        "front": [{name: column[k] for name, column in front.items()} for k in range(len(decision.front))],
+        "front": rows_of(front_columns(part)),
         "excluded": model.excluded,
         "holes": model.holes,
         "closest": part.design(model.closest),

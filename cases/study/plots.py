@@ -64,10 +64,13 @@ class View:
     def values(self, part: Part, name: str) -> FloatArray:
         """Return a column as numbers: the choices of a field of words by their places."""
         column = part.decision.table[name]
-        if column.dtype.kind in "iufb":
-            return column.astype(float)
-        choices = part.model.space.choices[name]
-        return np.array([float(choices.index(value)) for value in column.tolist()])
+        return column.astype(float) if column.dtype.kind in "iufb" else self.places(part, name)
+
+    @staticmethod
+    def places(part: Part, name: str) -> FloatArray:
+        """Return the choices of a field by their places."""
+        places = {choice: float(k) for k, choice in enumerate(part.model.space.choices[name])}
+        return np.array([places[value] for value in part.decision.table[name].tolist()])
 
 
 def axis_label(part: Part, name: str) -> str:

@@ -217,7 +217,9 @@ def test_the_picture_has_a_mark_for_each_system() -> None:
     axis = picture(every).axes[0]
     held, missed = (line.get_xdata() for line in axis.lines)
     assert len(held) == sum(one.held for one in every) > 30
-    assert len(missed) == sum(not one.held for one in every) and axis.get_title() == "dram: read latency"
+    assert (
+        len(missed) == sum(not one.held for one in every) and axis.get_title("left") == "dram: read latency"
+    )
 
 
 def test_every_constant_is_listed_with_unit_meaning_and_worth() -> None:
