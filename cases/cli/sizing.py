@@ -115,20 +115,20 @@ def _range(field: str, own: Any, within: str | tuple[Any, Any] | None) -> tuple[
 
 
 def _lines(spec: Any, found: Size, limits: dict[str, Range], which: str) -> list[str]:
-    name = _words(found.field)
+    name, met = _words(found.field), found.value is not None
     asked = " and ".join(_limit(spec, metric, limits[metric]) for metric in limits)
-    met = found.value is not None
-    lines = [
+    answer = _answer(spec, found, found.best)
+    return [
         f"{name.capitalize()} {found.value:.6g} is the {which} that meets {asked}."
         if met
         else f"No {name} meets {asked}; the nearest is {found.best:.6g}.",
         *_traffic(spec, found.field),
-    ]
-    answer = _answer(spec, found, found.best)
-    lines.append(_at(spec, answer, found.best, limits))
-    if met and found.misses is not None:
-        lines.append(_at(spec, _answer(spec, found, found.misses), found.misses, limits))
-    return [*lines, *_trusted(answer, found, limits), *_range_words(found, limits)]
+        _at(spec, answer, found.best, limits),
+        *([_at(spec, _answer(spec, found, found.misses), found.misses, limits)]
+          if met and found.misses is not None else []),
+        *_trusted(answer, found, limits),
+        *_range_words(found, limits),
+    ]  # fmt: skip
 
 
 def _traffic(spec: Any, sized_field: str) -> list[str]:
@@ -182,16 +182,17 @@ def _at(spec: Any, answer: Any, value: Any, limits: dict[str, Range]) -> str:
         beside = [*(said if bound and np.isfinite(room) else []), *(spread if low < high < np.inf else [])]
         more = f" ({'; '.join(beside)})" if beside else ""
         parts.append(f"{_words(metric)} {quantity(spec, metric, number)}{more}")
-    load = f"{100 * answer.bottleneck_load:.0f} %"
-    full = f"; bottleneck: {answer.bottleneck} at {load}" if answer.bottleneck else ""
-    full += "" if answer.stable else ": overloaded"
-    return f"With {value:.6g}: {', '.join(parts)}{full}."
+    full = (
+        f"; bottleneck: {answer.bottleneck} at {100 * answer.bottleneck_load:.0f} %"
+        if answer.bottleneck
+        else ""
+    )
+    return f"With {value:.6g}: {', '.join(parts)}{full}{'' if answer.stable else ': overloaded'}."
 
 
 def _room(value: float, ends: Range) -> tuple[float, float]:
     """Return by which share of the tighter limit a value keeps it, and that limit."""
-    low, high = ends
-    sides = [((bound - value) * way / size_of(bound), bound) for way, bound in ((-1, low), (1, high))
+    sides = [((bound - value) * way / size_of(bound), bound) for way, bound in zip((-1, 1), ends, strict=True)
              if bound is not None and np.isfinite(bound)]  # fmt: skip
     return min(sides, default=(np.inf, 0.0))
 

@@ -41,14 +41,11 @@ class Changed:
             lines.append(f"Published numbers are of the paper's systems, {said}.")
         else:
             lines.append("Nothing differs from the paper's systems.")
-        for word, key in (
-            ("saturated", "stable"),
-            ("outside the range of the model's known error", "validated"),
-        ):
-            names = list(dict.fromkeys(row["system"] for row in self.rows if not row[key]))
+        marks = {"saturated": "stable", "outside the range of the model's known error": "validated"}
+        for word, mark in marks.items():
+            names = list(dict.fromkeys(row["system"] for row in self.rows if not row[mark]))
             lines += [f"Changed, {word}: {_first(names)}"] if names else []
-        reasons = list(dict.fromkeys(self.refused.values()))
-        for why in reasons:
+        for why in dict.fromkeys(self.refused.values()):
             names = [name for name, said in self.refused.items() if said == why]
             lines.append(f"Left out: {_first(names)}: {why}")
         return f"{self.name}\n" + "\n".join(lines)

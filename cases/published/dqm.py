@@ -1,20 +1,4 @@
-"""Ykman-Couvreur et al. (DAC 2002): the exploration of techniques for a queue manager.
-
-Operations are of whole packets: n writes in a row once a packet has arrived, n reads in a row when it leaves.
-One input receives packets back to back at line rate, in steady overload; a segment without a block is lost
-alone; packets leave in random order, which stands for many flows. Then:
-
-- A packet's reads meet the banks of its own blocks, which two trials keep apart: reads fall with trials, as
-  published. Where ports take turns by the segment they do not.
-- A list that is dry gives a packet of one segment the block just read: this is what page control saves, at
-  every number of trials. Poisson arrivals, or packets admitted whole, remove it.
-- Rejected blocks are the last that are left in a short list: the 1.7 to 2.4 % of writes that page control and
-  three and more trials leave.
-
-Open: the fall of writes without page control from two trials to four (published 0.9 points, ours 0.1), the
-writes of lists for small packets at small Vms1Size (0.2 % for 1.4), overflow, which is flat here, and the
-last row of Table 3.
-"""
+"""Ykman-Couvreur et al. (DAC 2002): the exploration of techniques for a queue manager."""
 
 from __future__ import annotations
 

@@ -196,11 +196,13 @@ class Screen:
             "stable": near.stable,
             "bottleneck": {"resource": near.resource, "load": near.load},
             "words": [
-                f"{words(one.metric)} {self.quantity(one.metric, one.best)} instead of {one.sign} "
-                f"{self.quantity(one.metric, one.bound)}"
-                for one in near.missed
-            ]
-            + ([] if near.stable else [f"does not keep up: {near.resource} {_load(near.load)}"]),
+                *(
+                    f"{words(one.metric)} {self.quantity(one.metric, one.best)} instead of {one.sign} "
+                    f"{self.quantity(one.metric, one.bound)}"
+                    for one in near.missed
+                ),
+                *([] if near.stable else [f"does not keep up: {near.resource} {_load(near.load)}"]),
+            ],  # fmt: skip
         }
 
     def nothing(self, found: dict[str, Any]) -> list[tuple[str, str]]:
@@ -394,23 +396,16 @@ def study_text(study: Study, where: str) -> str:
 def _side_by_side(found: Several, screens: list[Screen], where: str) -> str:
     """Return the one design for all workloads under each of them."""
     known = [one.data() for one in screens]
-    reasons = [
-        (f"{why} ({one.name})", settles)
-        for one, data in zip(screens, known, strict=True)
-        for why, settles in data["preliminary"]
-    ]
+    both = list(zip(screens, known, strict=True))
+    reasons = [(f"{why} ({one.name})", by) for one, data in both for why, by in data["preliminary"]]
     best, rows = together(found, screens)
     lines = [*_head([one.name for one in screens], known, reasons), *_said("Best   ", best)]
     lines += _table([rows[0], *(["  " + what, *cells] for what, *cells in rows[1:])])
     if not _few(known[0]):
         lines.append("")
-        for one, data in list(zip(screens, known, strict=True))[:BESIDE]:
+        for one, data in both[:BESIDE]:
             lines += _said("Front  ", f"{one.name}: {one.front(data)}") if data["best"] else []
-    warnings = [
-        f"{one.name}: {warning}"
-        for one, data in zip(screens, known, strict=True)
-        for warning in data["warnings"]
-    ]
+    warnings = [f"{one.name}: {warning}" for one, data in both for warning in data["warnings"]]
     return "\n".join([*lines, *_warned(warnings), *_next(where, found.choice.chosen)])
 
 
@@ -421,13 +416,13 @@ def together(found: Several, screens: list[Screen]) -> tuple[str, list[list[str]
     rows = [[level, *(one.name[:NAME] for one in shown)]]
     best = f"none: no design is feasible under all {len(screens)} workloads"
     if design is not None:
-        at = {name: found.value(screens[0].name, design, name) for name in found.fields()}
-        best = "   ".join(
-            [*(f"{words(name)} {_said_value(value)}" for name, value in at.items()), f"design {design}"]
-        )
-        seen = {one.name: design in found.simulated.get(one.name, ()) for one in screens}
-        rows.append(["for all of them", *("simulated" if seen[one.name] else "model" for one in shown)])
-        for name in screens[0].metrics:
+        first = screens[0]
+        at = {name: found.value(first.name, design, name) for name in found.fields()}
+        said = [f"{words(name)} {_said_value(value)}" for name, value in at.items()]
+        best = "   ".join([*said, f"design {design}"])
+        seen = [design in found.simulated.get(one.name, ()) for one in shown]
+        rows.append(["for all of them", *("simulated" if one else "model" for one in seen)])
+        for name in first.metrics:
             rows.append([words(name), *(one._measured(name, design, len(shown)) for one in shown)])
     chosen = [one.decision.chosen for one in shown]
     alone = ["none" if row is None else f"design {one.decision.table['design'][row]}" for one, row in
