@@ -216,28 +216,20 @@ def _counts(answer: Any) -> dict[str, int]:
     return {words: int(np.broadcast_to(mask, shape).sum()) for words, mask in answer.against.items()}
 
 
-def with_error(metric: str, value: Any, error: Any, bias: Any = None) -> Any:
-    """Return a value with its stated error as a cell; alone if it has none, or is exact.
+def cell(table: Mapping[str, Any], metric: str, row: int, *, signed: bool = True) -> Any:
+    """Return a metric of a table of designs with its stated error; alone if it has none, or is exact.
 
-    >>> with_error("packet_latency", 313.3032, 3.93), with_error("row_hit_ratio", 0.51, 1.8)
-    ('313.3 ± 3.9 %', '0.51 ± 0.018')
-    >>> with_error("packet_latency", float("inf"), float("inf")), with_error("cost", 23.0, None)
-    (inf, 23.0)
-    >>> with_error("packet_latency", 313.3032, 3.93, -2.5)
-    '313.3 ± 3.9 % (-2.5)'
+    >>> table = {"packet_latency": [313.3], "error: packet_latency": [3.93], "bias: packet_latency": [-2.5]}
+    >>> cell(table, "packet_latency", 0), cell(table, "packet_latency", 0, signed=False)
+    ('313.3 ± 3.9 % (-2.5)', '313.3 ± 3.9 %')
+    >>> cell({"row_hit_ratio": [0.51], "error: row_hit_ratio": [1.8]}, "row_hit_ratio", 0)
+    '0.51 ± 0.018'
     """
+    value = table[metric][row]
+    error, bias = (table[one + metric][row] if one + metric in table else None for one in (ERROR, BIAS))
     if not error or not np.isfinite(value) or not np.isfinite(error):
         return value
-    size, mean = f"{error:.1f} %", "" if bias is None else f" ({bias:+.1f})"
+    size, mean = f"{error:.1f} %", "" if bias is None or not signed else f" ({bias:+.1f})"
     if not is_relative(metric):
-        size, mean = f"{error / 100:.2g}", "" if bias is None else f" ({bias / 100:+.2g})"
+        size, mean = f"{error / 100:.2g}", f" ({bias / 100:+.2g})" if mean else ""
     return f"{number(float(value))} ± {size}{mean}"
-
-
-def cell(table: Mapping[str, Any], metric: str, row: int, *, signed: bool = True) -> Any:
-    """Return the cell of a metric of a table of designs, with its stated error if it has one."""
-    error, bias = (
-        None if prefix + metric not in table else table[prefix + metric][row] for prefix in (ERROR, BIAS)
-    )
-    bias = bias if signed else None
-    return with_error(metric, table[metric][row], error, bias)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,6 @@ from optimize.spaces.space import Space
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import array_fields, find_field, get_field, replace_fields
 from qmodels.systems.spec.text.toml import from_toml
-from qmodels.systems.traffic.workload import Workload
 
 if TYPE_CHECKING:
     from qmodels.systems.spec.answer import Answer
@@ -32,22 +31,12 @@ CHOICES: dict[str, tuple[int, ...]] = {
 }
 """The default space: 2,700 designs."""
 
-FULL_CHOICES: dict[str, tuple[int, ...]] = {
-    **CHOICES,
-    "banks": (2, 4, 8, 16),
-    "small_packet_segments": (0, 1, 2, 3, 4),
-    "segments": tuple(int(2 ** (12 + half / 2)) for half in range(20)),
-}
-"""Every decision of the joint system: 1,080,000 designs."""
-
 MINIMIZE = ("cost", "packet_latency_p99")
 MAXIMIZE = ("saturation_data_rate",)
 SUBJECT_TO = {"overflow_probability": (None, 1e-3)}
 
 ERROR = "error: "  # prefix of the columns that hold the error which an answer states of its metrics
 BIAS = "bias: "  # prefix of the columns that hold its signed mean, below 0 where the model is too low
-
-TRACE_PACKETS, TRACE_SEED = 6000, 1
 
 
 def default_processor(workload: str = WORKLOADS[0]) -> PacketProcessor:
@@ -72,21 +61,15 @@ def default_choices(base: PacketProcessor) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def default_space(
-    base: PacketProcessor,
-    given: Iterable[str] = (),
-    *,
-    choices: Mapping[str, Iterable[Any]] | None = None,
-) -> Space:
-    """Return the designs around a base spec.
+def default_space(base: PacketProcessor, given: Iterable[str] = ()) -> Space:
+    """Return the designs around a base spec, which has all that is not varied.
 
-    ``base``: all that is not varied. Channel counts that leave no node for an initiator are left out;
-    ``given``: varied fields for which the value in `base` is the only choice. Where a varied field holds an
-    array in `base`, its elements are the choices anyway; ``choices``: the varied fields and their choices,
-    for example `FULL_CHOICES`.
+    Channel counts that leave no node for an initiator are left out; ``given``: varied fields for which the
+    value in `base` is the only choice. Where a varied field holds an array in `base`, its elements are the
+    choices anyway.
     """
     free = base.noc.topology.nodes - base.noc.initiators
-    wanted: dict[str, Iterable[Any]] = dict(default_choices(base) if choices is None else choices)
+    wanted: dict[str, Iterable[Any]] = dict(default_choices(base))
     if "channels" in wanted:
         wanted["channels"] = [channels for channels in wanted["channels"] if channels <= free]
     values = {name: get_field(base, name) for name in wanted}
@@ -135,15 +118,3 @@ def error_columns(answer: Answer) -> dict[str, Any]:
     stated |= {BIAS + name: error.bias for name, error in answer.error.items()}
     found = {name: np.nan_to_num(value, nan=np.inf) for name, value in stated.items()}
     return {"validated": answer.validated, **found}
-
-
-def generate_trace() -> str:
-    """Return the bundled trace, ``time,bytes``: a realisation of the workload in ``data/trace-source.toml``.
-
-    Times are in seconds, rounded to a nanosecond.
-    """
-    source = from_toml(DATA / "trace-source.toml", Workload)
-    packets = source.packets(np.random.default_rng(TRACE_SEED), TRACE_PACKETS)
-    nanoseconds = np.rint(packets.times_ns - packets.times_ns[0]).astype(int)
-    rows = [f"{time / 1e9:.9f},{size}" for time, size in zip(nanoseconds, packets.bytes, strict=True)]
-    return "\n".join(["time,bytes", *rows]) + "\n"

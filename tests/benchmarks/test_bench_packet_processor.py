@@ -14,11 +14,19 @@ import numpy as np
 import pytest
 
 import qmodels as qm
-from cases.study.packet_processor import CHOICES, FULL_CHOICES, SUBJECT_TO, default_processor, default_space
-from optimize import explore, replace_fields, sensitivity
+from cases.study.packet_processor import CHOICES, SUBJECT_TO, default_processor, default_space
+from optimize import Space, explore, replace_fields, sensitivity
 from optimize.analysis.sensitivity import continuous_fields
 from optimize.spaces.evaluation import significant
 from qmodels.systems.spec.fields import takes_array
+
+FULL_CHOICES: dict[str, tuple[float, ...]] = {
+    **CHOICES,
+    "banks": (2, 4, 8, 16),
+    "small_packet_segments": (0, 1, 2, 3, 4),
+    "segments": tuple(int(2 ** (12 + half / 2)) for half in range(20)),
+}
+"""Every decision of the joint system: 1,080,000 designs."""
 
 FINE_CHOICES: dict[str, tuple[float, ...]] = {
     "interleaving_step": (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64),
@@ -68,7 +76,7 @@ def test_designs_of_the_full_space(scattered: bool, bar: float, benchmark: Any) 
     """Time of a design once what designs share is known: packets followed, tables, kernels."""
     some = {"link_width": (16,), "slices": (2,), "channels": (3, 8)}
     choices = FULL_CHOICES if scattered else {**FULL_CHOICES, **some}
-    space = default_space(default_processor(), choices=choices)
+    space = Space(default_processor(), choices)
     spec = space.grid()
     if scattered:
         spec = space.batch(np.sort(np.random.default_rng(0).choice(space.size, 150, replace=False)))
@@ -109,7 +117,7 @@ def objectives(spec: qm.PacketProcessor) -> dict[str, Any]:
 
 def explored(executor: Executor, *, choices: dict[str, Any] = CHOICES, chunk: int | None = None) -> Any:
     return explore(
-        default_space(default_processor(), choices=choices),
+        Space(default_processor(), choices),
         objectives,
         minimize=OBJECTIVES[:2],
         maximize=OBJECTIVES[2:],
@@ -182,7 +190,7 @@ def test_the_full_space_on_two_cores_beside_one(
 
 @pytest.mark.slow
 def test_the_full_space_proven_by_derived_bounds(benchmark: Any) -> None:
-    space = default_space(default_processor(), choices=FULL_CHOICES)
+    space = Space(default_processor(), FULL_CHOICES)
     goals = {"minimize": OBJECTIVES[:2], "maximize": OBJECTIVES[2:], "subject_to": SUBJECT_TO, "digits": 3}
     options = {"method": "milp", "bounds": qm.bounds(space.base), "vectorized": True}
     result = benchmark.pedantic(explore, args=(space, objectives), kwargs=goals | options, rounds=1)
@@ -195,7 +203,7 @@ def test_the_full_space_proven_by_derived_bounds(benchmark: Any) -> None:
 
 @pytest.mark.slow
 def test_the_best_of_four_billion_designs_proven(benchmark: Any) -> None:
-    space = default_space(default_processor(), choices=FINE_CHOICES)
+    space = Space(default_processor(), FINE_CHOICES)
     goals: dict[str, Any] = {
         "minimize": "packet_latency",
         "subject_to": {"cost": (None, 30.0), "overflow_probability": (None, 1e-3)},
@@ -208,7 +216,7 @@ def test_the_best_of_four_billion_designs_proven(benchmark: Any) -> None:
 
 @pytest.mark.slow
 def test_a_gap_over_twelve_decades_of_designs(benchmark: Any) -> None:
-    space = default_space(default_processor(), choices=WIDE_CHOICES)
+    space = Space(default_processor(), WIDE_CHOICES)
     goals = {"minimize": OBJECTIVES[:2], "maximize": OBJECTIVES[2:], "subject_to": SUBJECT_TO, "digits": 3}
     options = {"method": "milp", "bounds": qm.bounds(space.base), "vectorized": True}
     options["time_limit"] = 60

@@ -8,17 +8,31 @@ import pytest
 from cases.study.packet_processor import (
     CHOICES,
     DATA,
-    TRACE_PACKETS,
     WORKLOADS,
     default_processor,
     default_space,
-    generate_trace,
     solved_columns,
 )
 from optimize import replace_fields
 from qmodels import PacketProcessor
 from qmodels.noc import Topology
 from qmodels.systems.spec.fields import array_fields
+from qmodels.systems.spec.text.toml import from_toml
+from qmodels.traffic import Workload
+
+TRACE_PACKETS, TRACE_SEED = 6000, 1
+
+
+def generate_trace() -> str:
+    """Return the bundled trace, ``time,bytes``: a realisation of the workload in ``data/trace-source.toml``.
+
+    Times are in seconds, rounded to a nanosecond.
+    """
+    source = from_toml(DATA / "trace-source.toml", Workload)
+    packets = source.packets(np.random.default_rng(TRACE_SEED), TRACE_PACKETS)
+    nanoseconds = np.rint(packets.times_ns - packets.times_ns[0]).astype(int)
+    rows = [f"{time / 1e9:.9f},{size}" for time, size in zip(nanoseconds, packets.bytes, strict=True)]
+    return "\n".join(["time,bytes", *rows]) + "\n"
 
 
 def test_bundled_trace_is_what_its_generator_makes():
