@@ -22,6 +22,7 @@ from cases.cli.app import (
 from cases.cli.console import Forms, FullOutput, interruptible, listed, progress_bars
 
 LONGEST = 60.0  # time for simulations unless it is given, if the choice is not simulated before. [s]
+Objectives = Annotated[list[str] | None, typer.Option(metavar="METRIC", help="An objective; repeatable.")]
 ENOUGH = 3  # designs after which simulation ends once the best is among them, unless a time is given
 
 
@@ -59,12 +60,8 @@ def explore(
         list[str] | None,
         typer.Option("--vary", metavar="FIELD=A,B", help="A field and its choices; of any kind; repeatable."),
     ] = None,
-    minimize: Annotated[
-        list[str] | None, typer.Option("--minimize", metavar="METRIC", help="An objective; repeatable.")
-    ] = None,
-    maximize: Annotated[
-        list[str] | None, typer.Option("--maximize", metavar="METRIC", help="An objective; repeatable.")
-    ] = None,
+    minimize: Objectives = None,
+    maximize: Objectives = None,
     targets: Annotated[
         list[str] | None,
         typer.Option(
@@ -122,11 +119,14 @@ def explore(
             then=f", then simulations for at most {span(seconds)}" if seconds else "",
         )
         paths = [*save_study(study, out), *([] if output.plot is None else [output.plot])]
-    text = (
-        (lambda: whole_text(study, str(out)).rstrip() + listed(paths))
-        if output.full
-        else (lambda: study_text(study, str(out)))
-    )
+
+    def text() -> str:
+        return (
+            whole_text(study, str(out)).rstrip() + listed(paths)
+            if output.full
+            else study_text(study, str(out))
+        )
+
     forms = Forms(text, lambda: summary(study), lambda: fronts_text(study))
     output.show(forms, lambda: front_figure(study))
     return 130 if study.interrupted else 0

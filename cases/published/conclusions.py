@@ -183,9 +183,10 @@ def _stated(paper: Paper, name: str, one: Mapping[str, Any]) -> Conclusion:
 
     others = one.get("others", {})
     others = paper.data[others] if isinstance(others, str) else others
-    options = one.get("options", paper.data.get("conclusion_options", {}))
-    made = {"name": name, "parameter": parameter, "readings": readings, "of": of, "options": options}
-    return Conclusion(**{**known, **made, "others": {key: changing(value) for key, value in others.items()}})
+    made = {"name": name, "parameter": parameter, "readings": readings, "of": of}
+    made["others"] = {key: changing(value) for key, value in others.items()}
+    made["options"] = one.get("options", paper.data.get("conclusion_options", {}))
+    return Conclusion(**{**known, **made})
 
 
 def _parameter(paper: Paper, one: str | Mapping[str, Any]) -> Parameter:

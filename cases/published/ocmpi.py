@@ -29,13 +29,9 @@ PLACES = ("first", "second", "third", "fourth")  # columns of the effects of a f
 Choice = tuple[int, ...]
 """Flits of a store and of a buffer, words of Fig. 9 and cycles of computing on a word in Fig. 10."""
 Effects = dict[Choice, list[float]]
+ENDS = ("published", "published_high")
 STATED = [
-    (
-        section,
-        one["name"],
-        k,
-        Number(points=True, **dict(zip(("published", "published_high"), one["published"], strict=False))),
-    )
+    (section, one["name"], k, Number(points=True, **dict(zip(ENDS, one["published"], strict=False))))
     for section, each in published("ocmpi")["effects"].items()
     for k, one in enumerate(each)
 ]

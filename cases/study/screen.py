@@ -128,14 +128,10 @@ class Screen:
         moves = [one for one in Question(decision=decision).moves() if not one.to.fails]
         sized = {id(one): max(map(abs, self._shares(one.to).values()), default=0.0) for one in moves}
         moves.sort(key=lambda one: (one.to.row not in decision.results, -sized[id(one)]))
+        fields = ("field", "before", "after")
         return [
-            {
-                "field": one.field,
-                "before": one.before,
-                "after": one.after,
-                "shares": self._shares(one.to),
-                "source": self._source(one.to.row),
-            }
+            {name: getattr(one, name) for name in fields}
+            | {"shares": self._shares(one.to), "source": self._source(one.to.row)}
             for one in moves[:CHANGES]
         ]
 
