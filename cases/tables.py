@@ -34,8 +34,6 @@ def unit(name: str) -> str:
 def heading(name: str) -> str:
     """Return a column's name with its unit.
 
-    Examples
-    --------
     >>> heading("packet_latency"), heading("channels"), heading("link_width")
     ('packet_latency [ns]', 'channels', 'link_width [bytes]')
     """
@@ -54,8 +52,6 @@ def many(count: int, what: str) -> str:
 def number(value: Any) -> str:
     """Return a number with four significant digits, words as they are.
 
-    Examples
-    --------
     >>> [number(value) for value in (313.3032, 0.02252, 12345.6, 7, float("inf"), True, "dram buses")]
     ['313.3', '0.02252', '12346', '7', 'inf', 'yes', 'dram buses']
     """
@@ -81,8 +77,6 @@ def sentence(text: str, width: int, first: str = "", rest: str | None = None) ->
 def text_table(headings: Sequence[str], rows: Iterable[Sequence[Any]], *, indent: str = "  ") -> str:
     """Return an aligned table; columns of numbers are set flush right.
 
-    Examples
-    --------
     >>> print(text_table(["design", "cost mm2"], [[7, 23.316], [144, 20.8]], indent=""))
     design  cost mm2
          7     23.32
@@ -145,8 +139,6 @@ def csv_text(columns: Mapping[str, Iterable[Any]]) -> str:
 def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Return rows as columns, None where a row has no such entry.
 
-    Examples
-    --------
     >>> columns_of([{"a": 1}, {"a": 2, "b": 3}])
     {'a': [1, 2], 'b': [None, 3]}
     """
@@ -179,8 +171,6 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 def typed(word: str) -> Any:
     """Parse a word of a CSV as a number, a truth value or text.
 
-    Examples
-    --------
     >>> [typed(word) for word in ("7", "7.0", "", "True", "13-15")]
     [7, 7.0, None, True, '13-15']
     """

@@ -99,8 +99,6 @@ def published_text(name: str) -> str:
 def named_value(setting: str, option: str = "--set") -> tuple[str, Any]:
     """Return name and value of ``name=value``.
 
-    Examples
-    --------
     >>> named_value("noc.link_width = 32")
     ('noc.link_width', 32)
     """
@@ -113,8 +111,6 @@ def named_value(setting: str, option: str = "--set") -> tuple[str, Any]:
 def named_values(settings: Iterable[str], spec: Any = None, option: str = "--set") -> dict[str, Any]:
     """Return values by name, each field once; of the fields of a spec quantities in the fields' units.
 
-    Examples
-    --------
     >>> named_values(["offered_gbps=2 GB/s", "channels=8"], PacketProcessor())
     {'offered_gbps': 16.0, 'channels': 8}
     """
@@ -139,8 +135,6 @@ def _path(spec: Any, name: str) -> str:
 def choices_of(setting: str) -> tuple[str, list[Any]]:
     """Return field and choices of ``field=a,b,c``, or of a field and a TOML list.
 
-    Examples
-    --------
     >>> choices_of("link_width=8,16"), choices_of("dram.page_policy=open,closed")
     (('link_width', [8, 16]), ('dram.page_policy', ['open', 'closed']))
     """

@@ -73,10 +73,7 @@ def sized(
 ) -> Sized:
     """Return the smallest or largest value of a field with which the model meets conditions, in words.
 
-    Raises
-    ------
-    ValueError
-        For an unknown field, no condition, or a range that is none.
+    Raises ValueError for an unknown field, no condition, or a range that is none.
     """
     from qmodels import solve
 

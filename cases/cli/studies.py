@@ -29,8 +29,6 @@ ENOUGH = 3  # designs after which simulation ends once the best is among them, u
 def budget_of(text: str | None) -> float:
     """Return the seconds of ``--budget``, by default the longest.
 
-    Examples
-    --------
     >>> budget_of("2min")
     120.0
     """

@@ -87,8 +87,6 @@ def _recorded(spec: Any) -> bool:
 def draw(kind: str, number: int, *, seed: int = 0) -> Any:
     """Return a spec of a kind; the same for the same number and seed.
 
-    Examples
-    --------
     >>> draw("dram", 3) == draw("dram", 3), type(draw("dram", 4)).__name__
     (True, 'DramSystem')
     """
@@ -202,8 +200,6 @@ def _with_bursts(spec: Any, kind: str, rng: np.random.Generator) -> Any:
 def recorded(seed: int) -> Recorded:
     """Return random packets as if recorded: rates that change on three time scales, and sizes with them.
 
-    Examples
-    --------
     >>> recorded(3).trace == recorded(3).trace
     True
     """

@@ -69,10 +69,7 @@ def changed(name: str, changes: Mapping[str, Any], *, other: Any = None, simulat
     ``name``: see `designs_of`; ``changes``: values by names of fields, as ``--set`` takes them; ``other``: a
     file with the one system, edited; ``simulated``: whether to simulate the changed systems too.
 
-    Raises
-    ------
-    ValueError
-        If no system takes the changes, or a file is given for several.
+    Raises ValueError if no system takes the changes, or a file is given for several.
     """
     designs, refused, specs = designs_of(name), {}, {}
     if other is not None and len(designs) > 1:

@@ -124,10 +124,7 @@ class Conclusion:
     def changed(self, changes: Mapping[str, Any]) -> Conclusion:
         """Return the conclusion on systems in which fields have other values, as ``--set`` takes them.
 
-        Raises
-        ------
-        ValueError
-            If a system has no such field, or the conclusion varies it or compares its values.
+        Raises ValueError if a system has no such field, or the conclusion varies it or compares its values.
         """
         after = self.on(lambda spec: spec_from_toml(to_toml(spec, kind=True), changes))
 
@@ -480,10 +477,7 @@ def found_of(case: str) -> list[Found]:
 def changed(case: str, changes: Mapping[str, Any]) -> tuple[list[Found], dict[str, str]]:
     """Return the margins of conclusions with fields changed, and the reasons why others are left out.
 
-    Raises
-    ------
-    ValueError
-        If none is left.
+    Raises ValueError if none is left.
     """
     found, left = [], {}
     for one in conclusions_of(case):

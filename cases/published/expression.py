@@ -78,8 +78,6 @@ def compiled(text: str) -> CodeType:
 def evaluate(value: Any, names: Mapping[str, Any]) -> Any:
     """Return the value of an expression, or what is no text as it is.
 
-    Examples
-    --------
     >>> evaluate("saved(a, 2 * a) + 1", {"a": 1.0}), evaluate(3, {})
     (51.0, 3)
     """
@@ -94,8 +92,6 @@ def evaluate(value: Any, names: Mapping[str, Any]) -> Any:
 def fill(text: str, names: Mapping[str, Any]) -> str:
     """Return a text with its expressions in braces filled in, a dash for what there is not.
 
-    Examples
-    --------
     >>> fill("{2 * a:.1f} of {b}", {"a": 1, "b": None})
     '2.0 of -'
     """

@@ -69,8 +69,6 @@ class Number:
     def error(self, value: float) -> float:
         """Return the error against the nearer end, in percent of it or in points.
 
-        Examples
-        --------
         >>> Number(published=65, published_high=70, points=True).error(71.5)
         1.5
         """
@@ -107,8 +105,6 @@ class Cell(Number):
     def of_row(cls, row: Mapping[str, Any]) -> Cell:
         """Return the cell of a flat row: whatever is no value is a part of its place.
 
-        Examples
-        --------
         >>> cell = Cell(place={"table": "I", "channels": 2}, published=0.05, model=0.049, points=False)
         >>> Cell.of_row(cell.row()) == cell
         True
@@ -134,8 +130,6 @@ class Claim(Number):
     def shown(self, which: str) -> str:
         """Return ``"published"``, ``"model"``, ``"simulated"`` or ``"holds"`` as text.
 
-        Examples
-        --------
         >>> claim = Claim(text="gain, %", published=2.0, said="below 2", model=2.5, holds=False)
         >>> [claim.shown(name) for name in ("published", "model", "simulated", "holds")]
         ['below 2', '2.5', '-', 'no']
@@ -170,8 +164,6 @@ class Design:
 def name_of(**place: str | float) -> str:
     """Return the name of a place.
 
-    Examples
-    --------
     >>> name_of(table="table2", width=8, reading="in turn")
     'table2-width8-in-turn'
     """

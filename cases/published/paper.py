@@ -276,11 +276,8 @@ class Paper:
         ``trace``: recorded packets, for a case that plays them; ``store``: an SQLite file that keeps finished
         replications; ``**run``: options of the simulations in place of those of the data's ``run``.
 
-        Raises
-        ------
-        ValueError
-            If a trace is given to a case without packets or cannot be read, or the store is damaged or
-            foreign.
+        Raises ValueError if a trace is given to a case without packets or cannot be read, or the store is
+        damaged or foreign.
         """
         run = {**self.data.get("run", {}), **run}
         if self.data.get("plays", False):
@@ -347,13 +344,8 @@ def paper_of(name: str) -> Paper:
 def designs_of(name: str) -> list[Design]:
     """Return the systems of a case, ``"stnoc"``, or those whose names begin so, ``"stnoc/table2"``.
 
-    Raises
-    ------
-    ValueError
-        If there is no such case or no such system.
+    Raises ValueError if there is no such case or no such system.
 
-    Examples
-    --------
     >>> [design.name for design in designs_of("llc3d/realistic")]
     ['realistic-slices', 'realistic-none', 'realistic-shared']
     """

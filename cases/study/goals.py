@@ -41,8 +41,6 @@ def goals_of(spec: Any, goals: Mapping[str, Any] | None = None) -> dict[str, Any
     and at most one segment in a thousand may be refused unless the goals limit that themselves. Whatever
     makes no sense is refused in one line.
 
-    Examples
-    --------
     >>> goals_of(PacketProcessor(), {"minimize": "cost", "subject_to": ["packet_latency_p99 <= 2us"]})["subject_to"]
     {'overflow_probability': (None, 0.001), 'packet_latency_p99': (None, 2000.0)}
     """  # noqa: E501
@@ -74,8 +72,6 @@ def space_of(
 
     Fields of that default space keep their columns, with the value they have as their only choice.
 
-    Examples
-    --------
     >>> space_of(PacketProcessor(), {"dram.channels": [2, 4], "dram.banks": [4, 8]})
     Space(PacketProcessor: interleaving_step[1] x channels[2] x alloc_trial_count[1] x link_width[1] x slices[1] x dram.banks[2] = 4 designs)
     """  # noqa: E501
@@ -102,8 +98,6 @@ def space_of(
 def read_choices(spec: Any, choices: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
     """Return choices in which parts that are written by a word, such as ``dram=DDR5-6400``, are parts.
 
-    Examples
-    --------
     >>> found = read_choices(PacketProcessor(), {"dram": ["DDR5-6400", "DDR4-3200"]})
     >>> [one.preset for one in found["dram"]]
     ['DDR5-6400', 'DDR4-3200']

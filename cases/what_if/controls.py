@@ -62,8 +62,6 @@ class Control:
 def controls(spec: Any) -> dict[str, Control]:
     """Return the controls of every field of a spec by path, from the outside to the inside.
 
-    Examples
-    --------
     >>> from qmodels.systems.noc.spec import Noc
     >>> found = controls(Noc(injection_rate=0.02))
     >>> found["link_width"].choices[:3], found["link_width"].neighbours(), found["routing"].type
@@ -77,10 +75,7 @@ def changed(spec: Any, values: Mapping[str, str], known: Mapping[str, Control] |
 
     ``known`` are its controls, if they are at hand.
 
-    Raises
-    ------
-    ValueError
-        One line, if there is no such field, or it does not take the value.
+    Raises ValueError, in one line, if there is no such field, or it does not take the value.
     """
     known = controls(spec) if known is None else known
     for path in values:
@@ -197,8 +192,6 @@ def _rule(owner: Any, name: str) -> str:
 def bounds(rule: str) -> tuple[float, float]:
     """Return the least and the largest value that the words of a rule allow, endless where it says none.
 
-    Examples
-    --------
     >>> bounds("a whole number from 1 to 64"), bounds("in [0, 1]"), bounds("finite and >= 0"), bounds("")
     ((1.0, 64.0), (0.0, 1.0), (0.0, inf), (-inf, inf))
     """
@@ -216,8 +209,6 @@ def ladder(value: float, low: float, high: float, *, whole: bool) -> list[float]
 
     Powers of two are doubled and halved, small counts go by one, shares by a twentieth, all else by a tenth.
 
-    Examples
-    --------
     >>> ladder(8, 1, 64, whole=True), ladder(3, 1, 5, whole=True), ladder(0.5, 0, 1, whole=False)[9:12]
     ([1, 2, 4, 8, 16, 32, 64], [1, 2, 3, 4, 5], [0.45, 0.5, 0.55])
     """

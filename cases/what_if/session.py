@@ -167,15 +167,8 @@ class Session:
 
     ``spec``: where it starts, and what it is compared with at first.
 
-    Raises
-    ------
-    TypeError
-        If it is of no kind.
-    ValueError
-        If it has array fields, or no model covers it.
+    Raises TypeError if it is of no kind, ValueError if it has array fields or no model covers it.
 
-    Examples
-    --------
     >>> import qmodels as qm
     >>> session = Session(qm.Noc(injection_rate=0.02))
     >>> session.change({"link_width": "32"})["comparison"]["metrics"][0]["words"]
