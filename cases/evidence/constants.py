@@ -9,11 +9,11 @@ how much the mean size of the errors grows where it takes the better of 0 and 1 
 from __future__ import annotations
 
 import csv
-import importlib.util
-import sys
+import runpy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -146,22 +146,17 @@ def _round_robin() -> Problem:
     return errors, kept["system"].astype(np.int64)
 
 
+@cache
 def _reference(data: str) -> Any:
-    """Return the module beside a table of references, which reads it; they are no package."""
-    place = (ROOT / data).with_suffix(".py")
-    if place.stem not in sys.modules:
-        spec = importlib.util.spec_from_file_location(place.stem, place)
-        assert spec is not None and spec.loader is not None
-        sys.modules[place.stem] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[place.stem])
-    return sys.modules[place.stem]
+    """Return the rows of a table of references, as the script beside it reads them."""
+    return list(runpy.run_path(str((ROOT / data).with_suffix(".py")))["read"]())
 
 
 def _noc(metric: str, *, bursts: bool) -> Problem:
     """Return the log ratios of a metric of networks, those with bursts or all."""
     from qmodels.noc.solve_noc import solve_noc
 
-    every = [(case, row) for case, row in _reference(NOC).read() if row["packets_of"] == "all"]
+    every = [(case, row) for case, row in _reference(NOC) if row["packets_of"] == "all"]
     every = [(case, row) for case, row in every if row["load"] != "0.95" and row[metric] != "nan"]
     every = [(case, row) for case, row in every if case.scv != 1] if bursts else every[::SPARSE]
     names = list(dict.fromkeys(case for case, _ in every))
@@ -184,7 +179,7 @@ def _rings(attribute: str) -> Problem:
     from qmodels.noc.solve_noc import solve_noc
     from qmodels.noc.waits import saturation_load
 
-    kept = list(_reference(RINGS).read())
+    kept = _reference(RINGS)
     turns = [solve_noc(setting.noc()).waits.turns for setting, *_ in kept]
     rings = [collapse.find_rings(one) for one in turns]
     jammed = attribute == "CONGESTED"
@@ -294,7 +289,7 @@ def report(records: Sequence[Record], names: Sequence[str] = ()) -> str:
 
 
 def loaded() -> list[Constant]:
-    """Return the constants of all models."""
+    """Return the constants of all models, which are imported for it."""
     for group in GROUPS.values():
         import_module(group.module)
     return constants()

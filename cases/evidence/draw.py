@@ -53,8 +53,7 @@ FIXED = re.compile(
 CONTROLLED = 0.15  # share of the packet processors whose memory is behind controllers
 OPEN_NOCS = 0.7  # share of the networks-on-chip whose packets nobody waits for, on any topology
 DEVICES = ("DDR4-3200", "DDR5-6400", "HBM2", "DDR3-1600")
-BURSTY, RECORDED = 0.3, 0.12
-"""Shares of the specs whose arrivals come in bursts, and are as recorded."""
+BURSTY, RECORDED = 0.3, 0.12  # shares of the specs whose arrivals come in bursts, and are as recorded
 RECORDED_PACKETS = 20_000
 DRAWN = "drawn packets "  # what the source of a drawn recording begins with; its seed follows
 ARRIVALS = {"packet-processor": "workload.arrivals", "data-queueing": "traffic.arrivals", "noc": "process"}

@@ -191,8 +191,7 @@ def placements(blurring: NumaMachine, simulate: Callable[..., Any]) -> list[dict
 
 IMAGES = ("A", "B", "C")
 VERSIONS: dict[str, str] = published("srp")["shown"]
-FORM_REPLICATIONS, COUNT = 60, 12
-"""Of another form of an image; so many forms of A and of B."""
+FORM_REPLICATIONS, COUNT = 60, 12  # of another form of an image; so many forms of A and of B
 SIZED = {"row": "first row", "blocks": "blocks of C"}
 GROUPS = {"row": "table62_forms", "blocks": "table62_blocks"}
 """What the numbers of other forms are, by the rule of size; the first row fits the one rule's sizes."""
