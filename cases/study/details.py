@@ -226,10 +226,12 @@ def cell(table: Mapping[str, Any], metric: str, row: int, *, signed: bool = True
     '0.51 ± 0.018'
     """
     value = table[metric][row]
-    error, bias = (table[one + metric][row] if one + metric in table else None for one in (ERROR, BIAS))
+    error, bias = (table[one + metric][row] if one + metric in table else np.nan for one in (ERROR, BIAS))
     if not error or not np.isfinite(value) or not np.isfinite(error):
         return value
-    size, mean = f"{error:.1f} %", "" if bias is None or not signed else f" ({bias:+.1f})"
-    if not is_relative(metric):
-        size, mean = f"{error / 100:.2g}", f" ({bias / 100:+.2g})" if mean else ""
+    told = signed and not np.isnan(bias)
+    if is_relative(metric):
+        size, mean = f"{error:.1f} %", f" ({bias:+.1f})" if told else ""
+    else:
+        size, mean = f"{error / 100:.2g}", f" ({bias / 100:+.2g})" if told else ""
     return f"{number(float(value))} ± {size}{mean}"

@@ -55,10 +55,10 @@ class Runs:
 
         one = specs[0] if isinstance(specs, list) else specs
         packets = self.packets or (PACKETS if isinstance(one, PacketProcessor) else None)
-        options |= {} if packets is None else {"packets": packets}
-        mine = {"replications": self.replications, "seed": self.seed, "confidence": LEVEL}
+        own: dict[str, Any] = {"replications": self.replications, "seed": self.seed, "confidence": LEVEL}
+        own |= {} if packets is None else {"packets": packets}
         with ThreadPoolExecutor(self.workers or os.cpu_count()) as pool:
-            return simulate(specs, executor=pool, store=store, progress=progress, **mine, **options)
+            return simulate(specs, executor=pool, store=store, progress=progress, **(own | options))
 
     def batch(self, specs: list[Any], store: Path | None) -> list[Any]:
         """Simulate designs; an interrupted batch hands over what is finished."""
