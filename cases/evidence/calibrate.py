@@ -167,17 +167,18 @@ def residuals(records: Iterable[Record]) -> list[Residual]:
         values = dict(model["metrics"])
         if values.get("lookup_latency") == 0.0:  # packets look nothing up
             values.pop("llc_hit_ratio", None)
-        about = {"kind": record["kind"], "number": record["number"] + SEEDS * record.get("seed", 1)}
+        about: dict[str, Any] = {
+            "kind": record["kind"],
+            "number": record["number"] + SEEDS * record.get("seed", 1),
+        }
         for name, (best, low, high) in simulation["metrics"].items():
             value, extra = values.get(name, math.nan), offset_of(None, name)
             if name in model["exact"] or not all(map(math.isfinite, (value, best, low, high))):
                 continue
             if min(value, best) + extra > 0.0 and (high - low) / 2.0 <= UNSURE * (best + extra):
-                numbers = {
-                    "value": math.log((best + extra) / (value + extra)),
-                    "model": value if extra else math.nan,
-                }
-                found.append(Residual(**about, **numbers, metric=stem_of(name), features=_features(record)))
+                ratio, model_value = math.log((best + extra) / (value + extra)), value if extra else math.nan
+                about |= {"metric": stem_of(name), "value": ratio, "model": model_value}
+                found.append(Residual(**about, features=_features(record)))
     return found
 
 
@@ -336,7 +337,12 @@ def seen(table: dict[str, Any], found: Iterable[Residual]) -> list[Seen]:
             one.features.resource,
             *one.features.words[:1],
         )
-        about = {"kind": one.kind, "metric": one.metric, "value": one.value, "ends": (low, high)}
+        about: dict[str, Any] = {
+            "kind": one.kind,
+            "metric": one.metric,
+            "value": one.value,
+            "ends": (low, high),
+        }
         every.append(Seen(**about, load=load, strata=strata))
     return every
 
