@@ -134,7 +134,7 @@ def _picture_data(part: Part) -> dict[str, Any]:
     decision, view = part.decision, View.of(part)
     table, space, rows = decision.table, part.model.space, decision.simulated.tolist()
     metrics = [name for name in (*part.model.objectives, *table) if name in METRICS]
-    names = [*dict.fromkeys((view.x, view.y, *metrics)), *(set(space.choices) - {view.x, view.y})]
+    names = list(dict.fromkeys((view.x, view.y, *metrics, *space.choices)))
     return {
         "name": part.name,
         "axes": {name: axis_label(part, name) for name in names},

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases.study.files import _packed, page
+from cases.study.files import _packed, _picture_data, page
 from cases.study.screen import screen_of
 
 READY = "document.documentElement.dataset.ready === 'yes'"
@@ -41,6 +41,15 @@ def test_opens_with_the_screen_as_tables_and_one_picture_a_workload(small_study,
     assert opened.value("[...document.querySelectorAll('details')].every(one => !one.open)")
     assert "How far to trust it" in text and "designs solved" not in text
     assert opened.messages == []
+
+
+def test_axes_follow_the_space(small_study):
+    """The same study gives the same page, whatever the order of a set of words in this process."""
+    for part in small_study[0].parts:
+        names, choices = list(_picture_data(part)["axes"]), list(part.model.space.choices)
+        assert [name for name in names[2:] if name in choices] == [
+            one for one in choices if one not in names[:2]
+        ]
 
 
 def test_axes_change_and_a_design_is_shown_by_keyboard(small_study, opened):
