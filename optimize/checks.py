@@ -93,6 +93,19 @@ def ranges(name: str, value: Mapping[str, Range] | None) -> dict[str, Range]:
     return result
 
 
+SIGNS = {-1: ">=", 1: "<="}
+
+
+def sides(ranges: Mapping[str, Range]) -> list[tuple[str, int, float]]:
+    """Return metric, sign and bound of the closed sides of ranges: ``sign * value <= sign * bound``."""
+    return [
+        (metric, sign, bound)
+        for metric, ends in ranges.items()
+        for sign, bound in zip(SIGNS, ends, strict=True)
+        if bound is not None
+    ]
+
+
 def size_of(bound: float) -> float:
     """Scale of the miss of a bound: its size, or 1 where that is (next to) 0 or infinite."""
     return abs(bound) if np.finfo(float).tiny <= abs(bound) < math.inf else 1.0

@@ -10,7 +10,7 @@ import numpy as np
 
 from optimize.analysis.model import Model
 from optimize.analysis.sensitivity import continuous
-from optimize.checks import Range, ranges, size_of
+from optimize.checks import SIGNS, Range, ranges, sides, size_of
 from optimize.search.pareto import FloatArray
 from qmodels.systems.spec.fields import find_fields, get_field, replace_fields
 
@@ -147,12 +147,9 @@ class Search:
         self.own = list(box).index(goal) if goal in box else None
         names = [goal, *limits]
         self.bounds = [
-            (names.index(name, 1), way, bound)
-            for name, ends in limits.items()
-            for way, bound in zip((-1.0, 1.0), ends, strict=True)
-            if bound is not None and way * bound < np.inf
+            (names.index(name, 1), way, bound) for name, way, bound in sides(limits) if way * bound < np.inf
         ]
-        self.words = [f"{names[k]} {'<=' if way > 0 else '>='} {bound:g}" for k, way, bound in self.bounds]
+        self.words = [f"{names[k]} {SIGNS[way]} {bound:g}" for k, way, bound in self.bounds]
 
     def values(self, x: FloatArray) -> FloatArray:
         """Return the fields at points (rows) of the cube."""

@@ -133,7 +133,7 @@ def size(
     if field is None or minimize or maximize:
         raise ValueError("size of one field needs its name, and neither minimize nor maximize")
     ranges = checks.ranges("subject_to", subject_to)
-    if not any(side is not None for sides in ranges.values() for side in sides):
+    if not checks.sides(ranges):
         raise ValueError("subject_to must have at least one target, got none")
     checks.choice("which", which, WHICH)
     get_field(spec, field)
@@ -231,22 +231,21 @@ class _Search:
         new = [value for value in values.tolist() if value not in self.metrics and self._takes(value)]
         for value, row in zip(new, self._solved(new).tolist() if new else (), strict=True):
             self.metrics[value] = dict(zip(self.ranges, row, strict=True))
-            self.missed[value] = sum(min(self._miss(*one), ENDLESS) for one in self.metrics[value].items())
+            self.missed[value] = sum(min(miss, ENDLESS) for _, _, _, miss in self._misses(value))
         return bool(new)
 
     def _solved(self, new: list[Any]) -> FloatArray:
         model = Model(self.spec, self.evaluate, list(self.ranges), vectorized=self.vectorized)
         return model.refuse_nan(model({self.name: new}), {self.name: new})
 
-    def _miss(self, name: str, metric: float) -> float:
-        low, high = self.ranges[name]
-        for side, outside in (
-            (low, low is not None and metric < low),
-            (high, high is not None and metric > high),
-        ):
-            if outside and side is not None:
-                return abs(metric - side) / checks.size_of(side)
-        return 0.0
+    def _misses(self, value: Any) -> list[tuple[str, str, float, float]]:
+        """Return the targets that a value misses: metric, sign, bound, and by how much relative to it."""
+        metrics = self.metrics[value]
+        return [
+            (name, checks.SIGNS[way], bound, abs(metrics[name] - bound) / checks.size_of(bound))
+            for name, way, bound in checks.sides(self.ranges)
+            if way * metrics[name] > way * bound
+        ]
 
     def _ends(self) -> tuple[Any, Any]:
         """Return the outermost value that meets the targets and its neighbour that does not."""
@@ -272,7 +271,12 @@ class _Search:
         turns = self._turns()
         message = ""
         if met is None:
-            message = "; ".join(self._missed_words(best))
+            message = "; ".join(
+                f"{name} {sign} {bound:g} is not met from {self.low!r} to {self.high!r}: the best is"
+                f" {self.metrics[best][name]:.6g} at {self.name}={best!r}, off by"
+                f" {abs(self.metrics[best][name] - bound):.4g}"
+                for name, sign, bound, _ in self._misses(best)
+            )
         elif turns:
             message = turns
         # Beyond an end that the spec set there may be more to gain, or the target.
@@ -296,18 +300,6 @@ class _Search:
     def _all_seen(self) -> bool:
         """Whether every value of the range was evaluated."""
         return self.low == self.high or (self.whole and len(self.metrics) == self.high - self.low + 1)
-
-    def _missed_words(self, value: Any) -> list[str]:
-        words = []
-        for name, metric in self.metrics[value].items():
-            low, high = self.ranges[name]
-            side, bound = ("<=", high) if high is not None and metric > high else (">=", low)
-            if self._miss(name, metric) > 0 and bound is not None:
-                words.append(
-                    f"{name} {side} {bound:g} is not met from {self.low!r} to {self.high!r}: the best is"
-                    f" {metric:.6g} at {self.name}={value!r}, off by {abs(metric - bound):.4g}"
-                )
-        return words
 
     def _turns(self) -> str:
         """Return where a metric turns, or nothing if all are monotone over the evaluated values."""

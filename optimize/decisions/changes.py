@@ -10,7 +10,7 @@ import numpy as np
 
 from optimize.analysis.inverse import Size
 from optimize.analysis.sizing import size
-from optimize.checks import Range
+from optimize.checks import SIGNS, Range, sides
 from optimize.decisions.reasons import Question
 from optimize.spaces.evaluation import LOAD, RESOURCE, STABLE, metric_columns
 from qmodels.systems.spec.fields import get_field, replace_fields, takes_array
@@ -142,12 +142,11 @@ def _over(
     """Return which limits a simulation misses or may miss."""
     if STABLE in columns and not columns[STABLE][0]:
         return ((STABLE, ">=", 1.0),)
-    found = []
-    for name, (least, most) in limits.items():
-        low, _, high = ends[name]
-        found += [(name, ">=", least)] if least is not None and low < least else []
-        found += [(name, "<=", most)] if most is not None and high > most else []
-    return tuple(found)
+    return tuple(
+        (name, SIGNS[way], bound)
+        for name, way, bound in sides(limits)
+        if way * ends[name][1 + way] > way * bound
+    )
 
 
 def _sized(
@@ -189,15 +188,9 @@ def _missed(
     question: Question, targets: Mapping[str, Range], columns: Any
 ) -> tuple[tuple[str, str, float], ...]:
     """Return which limits a point of the model misses, in the limits' own values."""
-    found: list[tuple[str, str, float]] = []
-    for metric, (low, high) in targets.items():
-        value = float(columns[metric][0])
-        if metric == STABLE:
-            found += [] if value else [(STABLE, ">=", 1.0)]
-            continue
-        least, most = question.subject_to[metric]
-        if low is not None and least is not None and value < low:
-            found.append((metric, ">=", least))
-        if high is not None and most is not None and value > high:
-            found.append((metric, "<=", most))
-    return tuple(found)
+    found = [(STABLE, ">=", 1.0)] if STABLE in targets and not columns[STABLE][0] else []
+    missed = {
+        (name, way) for name, way, target in sides(targets) if way * float(columns[name][0]) > way * target
+    }
+    limits = [one for one in sides(question.subject_to) if one[0] != STABLE and one[:2] in missed]
+    return (*found, *((name, SIGNS[way], bound) for name, way, bound in limits))

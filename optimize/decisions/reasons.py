@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from optimize.checks import Range, size_of
+from optimize.checks import SIGNS, Range, sides, size_of
 from optimize.decisions.decision import Decision
 from optimize.search.feasibility import nearest_miss, objective_values
 from optimize.search.pareto import IntArray, as_costs
@@ -97,14 +97,14 @@ class Question:
     def limits(self, row: int) -> tuple[Limit, ...]:
         """Return every side of every constraint at a design, the tightest first."""
         found = []
-        for metric, (least, most) in self.subject_to.items():
+        for metric, way, bound in sides(self.subject_to):
             low, best, high = self.decision.interval(metric, row)
-            for sign, bound, way in ((">=", least, -1), ("<=", most, 1)):
-                if bound is not None and np.isfinite(bound):
-                    room = way * (bound - best) / size_of(bound)
-                    found.append(
-                        Limit(metric=metric, sign=sign, bound=bound, low=low, best=best, high=high, room=room)
-                    )
+            if np.isfinite(bound):
+                room = way * (bound - best) / size_of(bound)
+                sign = SIGNS[way]
+                found.append(
+                    Limit(metric=metric, sign=sign, bound=bound, low=low, best=best, high=high, room=room)
+                )
         return tuple(sorted(found, key=lambda one: one.room))
 
     def bottleneck(self, row: int) -> tuple[str, float]:

@@ -74,10 +74,8 @@ def chances(
                 away = np.where(normal > 0, known.high[name] - best, best - known.low[name])
             drawn[name] = best + normal * np.where(np.isfinite(away), away, 0.0)
         able = rng.random(count) < known.stable
-        for name, (least, most) in subject_to.items():
-            able &= (drawn[name] >= (-np.inf if least is None else least)) & (
-                drawn[name] <= (np.inf if most is None else most)
-            )
+        for name, way, bound in checks.sides(subject_to):
+            able &= way * drawn[name] <= way * bound
         rows = np.flatnonzero(able & np.isfinite([drawn[name] for name in goals]).all(axis=0))
         values = np.stack([drawn[name][rows] for name in goals], axis=1)
         on = np.flatnonzero(nondominated(values, maximize=mask)) if len(rows) else rows
@@ -238,9 +236,8 @@ class State:
         To choose the best of designs that are known up to an interval is to choose those that it flatters.
         """
         out = np.zeros(len(self._by_best.feasible), dtype=bool)
-        for name, (least, most) in self._subject_to.items():
-            low, _, high = self._ends[name]
-            out |= (low < (-np.inf if least is None else least)) | (high > (np.inf if most is None else most))
+        for name, way, bound in checks.sides(self._subject_to):
+            out |= way * self._ends[name][1 + way] > way * bound
         return self._by_best.feasible & out & self._is(self.results)
 
     def _stability(self) -> FloatArray:
@@ -272,16 +269,12 @@ class State:
         Those that may satisfy the limits, and that no row that does for sure dominates even with its worst
         values and their best ones.
         """
-        names, low, high = self.model.objectives, {}, {}
-        for name, (least, _, most) in self._ends.items():
-            low[name], high[name] = least, most
         possible, admitted = self._keeps_up > 0, self._keeps_up >= 1
-        for name, (floor, roof) in self._subject_to.items():
-            if roof is not None:
-                possible, admitted = possible & (low[name] <= roof), admitted & (high[name] <= roof)
-            if floor is not None:
-                possible, admitted = possible & (high[name] >= floor), admitted & (low[name] >= floor)
-        ends = [np.stack([end[name] for name in names], axis=1) for end in (low, high)]
+        for name, way, bound in checks.sides(self._subject_to):
+            possible &= way * self._ends[name][1 - way] <= way * bound
+            admitted &= way * self._ends[name][1 + way] <= way * bound
+        names = self.model.objectives
+        ends = [np.stack([self._ends[name][end] for name in names], axis=1) for end in (0, 2)]
         costs = [as_costs(end, self.model.maximized) for end in ends]
         best, worst = np.minimum(*costs), np.maximum(*costs)
         self._able = possible & ~np.isposinf(best).any(axis=1)

@@ -140,7 +140,7 @@ class Program:
             least = fsum(v[cells, k].min() for v, cells in zip(self.values, self.cells, strict=True))
             if least > bound:
                 reasons.append(
-                    f"{metric} {'<=' if sign > 0 else '>='} {sign * bound:g} cannot be met: the best sum is"
+                    f"{metric} {checks.SIGNS[int(sign)]} {sign * bound:g} cannot be met: the best sum is"
                     f" {sign * least:.6g}, off by {least - bound:.4g}"
                 )
         self.message = "; ".join(reasons)
@@ -200,10 +200,9 @@ def pareto(keys: IntArray, sums: FloatArray, objectives: int) -> IntArray:
 def budgets_of(subject_to: Mapping[str, checks.Range] | None) -> list[Bound]:
     """Return the sides of budgets that bind, as rows."""
     return [
-        (metric, side, side * bound)
-        for metric, sides in checks.ranges("subject_to", subject_to).items()
-        for side, bound in zip((-1.0, 1.0), sides, strict=True)
-        if bound is not None and side * bound < inf
+        (metric, sign, sign * bound)
+        for metric, sign, bound in checks.sides(checks.ranges("subject_to", subject_to))
+        if sign * bound < inf
     ]
 
 

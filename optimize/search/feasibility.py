@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from optimize.checks import Range, size_of
+from optimize.checks import SIGNS, Range, sides, size_of
 from optimize.search.pareto import FloatArray, IntArray, as_costs
 from optimize.spaces.evaluation import STABLE, excess, resources, saturated, words
 from optimize.spaces.numbering import Column, Columns
@@ -92,12 +92,7 @@ class Goals(Objectives):
     def demands(self) -> list[Demand]:
         """Return objectives and sides of ranges as what is wanted small, the objectives first."""
         signs = [(name, 1) for name in self.minimize] + [(name, -1) for name in self.maximize]
-        limits = {
-            (name, sign): sign * bound
-            for name, ends in self.subject_to.items()
-            for sign, bound in zip((-1, 1), ends, strict=True)
-            if bound is not None
-        }
+        limits = {(name, sign): sign * bound for name, sign, bound in sides(self.subject_to)}
         return [
             Demand(
                 metric=name,
@@ -165,14 +160,11 @@ def objective_values(table: Columns, objectives: tuple[str, ...]) -> FloatArray:
 def misses(table: Columns, subject_to: dict[str, Range]) -> dict[tuple[str, str, float], FloatArray]:
     """Return the miss of each row at each side of the ranges, 0 if inside."""
     result = {}
-    for name, (low, high) in subject_to.items():
+    for name, sign, bound in sides(subject_to):
         column = objective_values(table, (name,))[:, 0]
-        for sign, bound, cost in ((">=", low, -column), ("<=", high, column)):
-            if bound is not None:
-                outside = cost > (bound if sign == "<=" else -bound)
-                with np.errstate(invalid="ignore"):
-                    distance = np.abs(column - bound)
-                result[name, sign, bound] = np.where(outside, distance, 0.0)
+        with np.errstate(invalid="ignore"):
+            distance = np.abs(column - bound)
+        result[name, SIGNS[sign], bound] = np.where(sign * column > sign * bound, distance, 0.0)
     return result
 
 
