@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from optimize import checks
+from optimize.decisions.correction import Correction, standardised
+from optimize.decisions.decision import LEVEL
 from optimize.search.pareto import FloatArray, hypervolume, nondominated
 from optimize.spaces.constraints import Constraint, Point
 from optimize.spaces.numbering import choice_values
@@ -51,29 +53,22 @@ class Domain:
             name: one if isinstance(one, Between) else choice_values(name, one)
             for name, one in fields.items()
         }
-        self.conditions, self.constraints = conditions or {}, tuple(constraints)
         listed = {name: (0,) if isinstance(one, Between) else one for name, one in self.fields.items()}
-        order = Structure(listed, self.conditions).order
-        self._order = sorted(self.fields, key=lambda name: [*fields].index(name) in order)
-        self._order[len(fields) - len(order) :] = [[*fields][axis] for axis in order]
+        structure, names = Structure(listed, conditions or {}), list(fields)
+        self.conditions, self.constraints = structure.conditions, tuple(constraints)
+        self._order = [n for n in names if n not in self.conditions] + [names[k] for k in structure.order]
 
     @classmethod
     def of(cls, space: Space) -> Domain:
         """Return the choices, conditions and constraints of a space of specs."""
-        names, shown = list(space.choices), {}
-        for axis, parents in space.structure.parents.items():
-            shown[names[axis]] = {
-                names[k]: [v for v, good in zip(space.choices[names[k]], allowed, strict=True) if good]
-                for k, allowed in parents.items()
-            }
-        return cls(space.choices, conditions=shown, constraints=space.constraints)
+        return cls(space.choices, conditions=space.structure.conditions, constraints=space.constraints)
 
     def point(self, pick: Callable[[str, Any], Any]) -> Point:
         """Return a point with picked values of the fields that matter, and the first values of the others."""
         point: dict[str, Any] = {}
         for name in self._order:
             field, parents = self.fields[name], self.conditions.get(name, {})
-            matters = all(point[other] in list(values) for other, values in parents.items())
+            matters = all(point[other] in values for other, values in parents.items())
             point[name] = (
                 pick(name, field) if matters else field.low if isinstance(field, Between) else field[0]
             )
@@ -102,19 +97,17 @@ class Domain:
         return list(found.values())
 
     def features(self, points: Sequence[Point]) -> FloatArray:
-        """Return numbers from 0 to 1: places on scales and in ordered lists, one column for each word."""
+        """Return standardised places on scales and in ordered lists, one column for each word."""
         columns: list[Any] = []
         for name, field in self.fields.items():
             values = [point[name] for point in points]
             if isinstance(field, Between):
-                ends = np.array([field.low, field.high, *values], dtype=float)
-                ends = np.log(ends) if field.log else ends
-                columns.append((ends[2:] - ends[0]) / (ends[1] - ends[0]))
+                columns.append(np.log(values) if field.log else values)
             elif all(isinstance(one, (int, float)) for one in field):
-                columns.append([field.index(value) / max(len(field) - 1, 1) for value in values])
+                columns.append([field.index(value) for value in values])
             else:
-                columns += [[float(value == word) for value in values] for word in field]
-        return np.array(columns, dtype=float).T
+                columns += [[value == word for value in values] for word in field[1:]]
+        return standardised(columns, len(points))
 
 
 class Search:
@@ -139,7 +132,7 @@ class Search:
     -----
     Optuna's tree-structured Parzen estimator proposes. With a model, three of four designs are enqueued
     instead: those that add most to the volume dominated by what was measured, by the model times what
-    simulations say near by of the ratio simulated / model (kernel regression, its width by leave-one-out);
+    simulations say near by of the ratio simulated / model (a Gaussian process, as in `optimize.decide`);
     at first, the model's front.
 
     Examples
@@ -198,7 +191,6 @@ class Search:
         self._points: list[Point] = [point for point, _ in told]
         self._told = [[float(values[name]) for name in self.metrics] for _, values in told]
         self._pool = self.domain.draw(POOL, self._rng) if low is not None else []
-        self._prior, self._own = self._model(self._pool), self._model([])
 
     def ask(self, count: int = 1) -> list[Point]:
         """Return points to simulate next, none of them asked or told before; fewer if no more are found."""
@@ -207,7 +199,7 @@ class Search:
         others = sum(k % 4 == 3 for k in range(asked, asked + count)) if asked >= 4 else 0
         found = self._best(count - others) if self._low is not None else []
         for point in found:
-            self._trial(point)
+            self._enqueue(point)
         for _ in range(TRIES + count):
             if len(found) == count:
                 break
@@ -217,9 +209,9 @@ class Search:
                 self._asked[tuple(point.values())] = trial
             else:
                 self.study.tell(trial, state=_failed())
-        for point in self.domain.draw(POOL, self._rng) if len(found) < count else ():
-            if len(found) < count and self._new(point):
-                self._trial(point)
+        for point in filter(self._new, self.domain.draw(POOL, self._rng) if len(found) < count else ()):
+            if len(found) < count:
+                self._enqueue(point)
                 found.append(point)
         if not found:
             raise ValueError(
@@ -245,7 +237,7 @@ class Search:
                 raise ValueError(f"point must have the fields {', '.join(self.domain.fields)}, got {point!r}")
             kept = {name: point[name] for name in self.domain.fields}
             if tuple(kept.values()) not in self._asked:
-                self._trial(kept)
+                self._enqueue(kept)
             trial = self._asked.pop(tuple(kept.values()))
             self._points.append(kept)
             self._told.append(row)
@@ -275,11 +267,9 @@ class Search:
         """Return the objectives, all minimised, and by how much constraints are missed."""
         costs = np.stack([sign * values[:, self.metrics.index(n)] for n, sign in self._signs.items()], axis=1)
         over = [np.where(np.isfinite(values).all(axis=1), 0.0, np.inf)]
-        for name, ends in self.subject_to.items():
-            for sign, end in zip((-1.0, 1.0), ends, strict=True):
-                if end is not None:
-                    miss = sign * (values[:, self.metrics.index(name)] - end)
-                    over.append(np.where(np.isfinite(miss), miss, np.inf))
+        for name, sign, bound in checks.sides(self.subject_to):
+            miss = sign * (values[:, self.metrics.index(name)] - bound)
+            over.append(np.where(np.isfinite(miss), miss, np.inf))
         return costs, np.stack(over, axis=1)
 
     def _new(self, point: Point) -> bool:
@@ -290,20 +280,15 @@ class Search:
 
         def pick(name: str, field: Any) -> Any:
             if not isinstance(field, Between):
-                ordered = all(isinstance(one, (int, float)) for one in field)
-                places = range(len(field))
-                place = (
-                    trial.suggest_int(name, 0, len(field) - 1)
-                    if ordered
-                    else (trial.suggest_categorical(name, places))
-                )
-                return field[place]
+                if all(isinstance(one, (int, float)) for one in field):
+                    return field[trial.suggest_int(name, 0, len(field) - 1)]
+                return field[trial.suggest_categorical(name, range(len(field)))]
             suggest = trial.suggest_int if field.whole else trial.suggest_float
             return suggest(name, field.low, field.high, log=field.log)
 
         return trial, self.domain.point(pick)
 
-    def _trial(self, point: Point) -> None:
+    def _enqueue(self, point: Point) -> None:
         """Enqueue a point and take it as asked."""
         codes = {
             n: point[n] if isinstance(f, Between) else f.index(point[n])
@@ -312,24 +297,25 @@ class Search:
         self.study.enqueue_trial(codes)
         self._asked[tuple(point.values())] = self._suggested()[0]
 
-    def _model(self, points: list[Point]) -> FloatArray:
-        """Return the model's answers, a column for each metric; NaN of what it does not know."""
-        answers = np.full((len(points), len(self.metrics)), np.nan)
-        found = self._low(points) if self._low is not None and points else {}
-        for k, name in enumerate(self.metrics):
-            if name in found:
-                answers[:, k] = checks.reals(f"low[{name!r}]", found[name])
-        return answers
+    def _corrected(self) -> FloatArray:
+        """Return the model's answers at the pool, corrected by what was told, a column for each metric."""
+        points = [*self._pool, *self._points]
+        assert self._low is not None
+        found = self._low(points)
+        unknown = np.full(len(points), np.nan)
+        prior = {n: checks.reals(f"low[{n!r}]", found[n]) if n in found else unknown for n in self.metrics}
+        told, rows = np.array(self._told), np.arange(len(self._pool), len(points))
+        if len(told) > 2:
+            features = self.domain.features(points)
+            correction = Correction(prior, features, dict.fromkeys(prior), level=LEVEL)
+            for k, name in enumerate(self.metrics):
+                prior[name] = correction.columns(name, rows, told[:, k], calibrated=False)[1]
+        return np.stack(list(prior.values()), axis=1)[: len(self._pool)]
 
     def _best(self, count: int) -> list[Point]:
         """Return designs of the pool that add most to the volume, by the corrected model."""
-        values = self._prior.copy()
+        values = self._corrected()
         told = np.array(self._told).reshape(-1, len(self.metrics))
-        if len(told) > 2:
-            seen, pool = self.domain.features(self._points), self.domain.features(self._pool)
-            self._own = np.concatenate([self._own, self._model(self._points[len(self._own) :])])
-            for k in range(len(self.metrics)):
-                values[:, k] = _corrected(seen, told[:, k], self._own[:, k], pool, values[:, k])
         costs, over = self._costs(values)
         able = np.flatnonzero((over <= 0).all(axis=1) & np.isfinite(costs).all(axis=1))
         able = able[[self._new(self._pool[k]) for k in able]]
@@ -338,43 +324,18 @@ class Search:
         found: list[Point] = []
         while able.size and len(found) < count:
             front = able[nondominated(costs[able])]
+            front = front[:: max(len(front) // 100, 1)]
             every = np.concatenate([measured, costs[able]])
             low, size = every.min(axis=0), np.ptp(every, axis=0) + 1e-300
             corner = np.full(len(low), 1.1)
             gains = [
                 hypervolume((np.concatenate([measured, costs[[k]]]) - low) / size, reference=corner)
-                for k in front[:: max(len(front) // 100, 1)]
+                for k in front
             ]
-            best = front[:: max(len(front) // 100, 1)][int(np.argmax(gains))]
+            best = front[int(np.argmax(gains))]
             found.append(self._pool[best])
             measured, able = np.concatenate([measured, costs[[best]]]), able[able != best]
         return found
-
-
-def _corrected(
-    seen: FloatArray, told: FloatArray, own: FloatArray, pool: FloatArray, prior: FloatArray
-) -> FloatArray:
-    """Return a model's answers on a pool, times the ratio told / own as it is near by.
-
-    Differences take the place of ratios where a value is not positive.
-    """
-    known = np.isfinite(told) & np.isfinite(own)
-    if known.sum() < 3:
-        return prior
-    ratio = bool((told[known] > 0).all() and (own[known] > 0).all())
-    left = np.log(told[known] / own[known]) if ratio else told[known] - own[known]
-    mean, near, best = left.mean(), seen[known], (np.inf, 0.0 * prior)
-    apart = ((near[:, None] - near) ** 2).sum(axis=2)
-    away = ((pool[:, None] - near) ** 2).sum(axis=2)
-    for width in (0.2, 0.4, 0.8, 1.6):
-        inverse = np.linalg.inv(np.exp(-apart / (2 * width**2)) + 0.05 * np.eye(len(left)))
-        weights = inverse @ (left - mean)
-        error = float(((weights / inverse.diagonal()) ** 2).sum())
-        if error < best[0]:
-            best = error, np.exp(-away / (2 * width**2)) @ weights
-    if best[0] > ((left - mean) ** 2).sum():
-        best = 0.0, 0.0 * prior
-    return prior * np.exp(mean + best[1]) if ratio else prior + mean + best[1]
 
 
 def _failed() -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -97,8 +97,13 @@ def features_of(space: Space, table: Columns) -> FloatArray:
             columns += [np.array([one == choice for one in column.tolist()], float) for choice in seen[1:]]
     if LOAD in table and table[LOAD].dtype.kind in "iuf":
         columns.append(np.minimum(table[LOAD].astype(float), 1.0))
-    kept = [(column - column.mean()) / column.std() for column in columns if column.std() > 0]
-    rows = len(table["design"])
+    return standardised(columns, len(table["design"]))
+
+
+def standardised(columns: Iterable[npt.ArrayLike], rows: int) -> FloatArray:
+    """Return those columns of numbers that vary, with mean 0 and standard deviation 1."""
+    numbers = [np.asarray(column, dtype=float) for column in columns]
+    kept = [(column - column.mean()) / column.std() for column in numbers if column.std() > 0]
     return np.stack(kept, axis=1) if kept else np.zeros((rows, 1))
 
 

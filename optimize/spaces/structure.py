@@ -39,15 +39,15 @@ class Structure:
         axes = {name: axis for axis, name in enumerate(choices)}
         self.shape = tuple(map(len, choices.values()))
         self.parents: dict[int, dict[int, npt.NDArray[np.bool_]]] = {}
+        self.conditions: dict[str, dict[str, list[object]]] = {}
         for name, parents in conditions.items():
             for word in (name, *parents):
                 if word not in axes:
                     raise ValueError(
                         f"conditions must name fields of the space, got {word!r}{nearest(word, axes)}"
                     )
-            allowed = {}
-            for other, values in parents.items():
-                wanted = list(values)
+            own, allowed = {other: list(values) for other, values in parents.items()}, {}
+            for other, wanted in own.items():
                 for value in wanted:
                     if value not in choices[other]:
                         raise ValueError(
@@ -56,7 +56,7 @@ class Structure:
                         )
                 allowed[axes[other]] = np.array([value in wanted for value in choices[other]], dtype=bool)
             if allowed:
-                self.parents[axes[name]] = allowed
+                self.parents[axes[name]], self.conditions[name] = allowed, own
         names = list(choices)
         self.order: list[int] = []
         """Conditional axes, each after those it depends on."""
