@@ -174,11 +174,8 @@ class Search:
         self.subject_to = checks.ranges("subject_to", subject_to)
         self.metrics = tuple(dict.fromkeys([*self._signs, *self.subject_to]))
         self._rng, self._low = np.random.default_rng(seed), low
-        sampler = optuna.samplers.TPESampler(
-            seed=seed,
-            multivariate=True,
-            n_startup_trials=2 * len(self.domain.fields) + 2,
-        )
+        drawn = 2 * len(self.domain.fields) + 2
+        sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True, n_startup_trials=drawn)
         self.study = optuna.create_study(
             directions=["minimize"] * len(self._signs),
             sampler=sampler,
@@ -191,9 +188,12 @@ class Search:
         self._points: list[Point] = [point for point, _ in told]
         self._told = [[float(values[name]) for name in self.metrics] for _, values in told]
         self._pool = self.domain.draw(POOL, self._rng) if low is not None else []
+        self._prior = self._model(self._pool)
 
     def ask(self, count: int = 1) -> list[Point]:
         """Return points to simulate next, none of them asked or told before; fewer if no more are found."""
+        from optuna.trial import TrialState
+
         checks.whole("count", count, least=1)
         asked = len(self._points) + len(self._asked)
         others = sum(k % 4 == 3 for k in range(asked, asked + count)) if asked >= 4 else 0
@@ -208,7 +208,7 @@ class Search:
                 found.append(point)
                 self._asked[tuple(point.values())] = trial
             else:
-                self.study.tell(trial, state=_failed())
+                self.study.tell(trial, state=TrialState.FAIL)
         for point in filter(self._new, self.domain.draw(POOL, self._rng) if len(found) < count else ()):
             if len(found) < count:
                 self._enqueue(point)
@@ -241,7 +241,7 @@ class Search:
             trial = self._asked.pop(tuple(kept.values()))
             self._points.append(kept)
             self._told.append(row)
-            costs, over = self._costs(np.array(self._told))
+            costs, over = self._costs(self._values)
             worst = np.where(np.isfinite(costs), costs, -np.inf).max(axis=0)
             cost = np.where(np.isfinite(costs[-1]), costs[-1], np.where(np.isfinite(worst), worst, 0.0))
             for k, miss in enumerate(np.minimum(over[-1], 1e9).tolist()):
@@ -252,19 +252,22 @@ class Search:
     @property
     def table(self) -> dict[str, npt.NDArray[Any]]:
         """Table of evaluations in their order: a column for every field and metric."""
-        told = np.array(self._told).reshape(-1, len(self.metrics))
         fields = {name: np.array([point[name] for point in self._points]) for name in self.domain.fields}
-        return fields | dict(zip(self.metrics, told.T, strict=True))
+        return fields | dict(zip(self.metrics, self._values.T, strict=True))
 
     def front(self) -> list[dict[str, Any]]:
         """Return the feasible designs told that no other one dominates, with fields and metrics."""
-        costs, over = self._costs(np.array(self._told).reshape(-1, len(self.metrics)))
-        rows = np.flatnonzero((over <= 0).all(axis=1) & np.isfinite(costs).all(axis=1))
+        costs, over = self._costs(self._values)
+        rows = np.flatnonzero((over <= 0).all(axis=1))
         rows = rows[nondominated(costs[rows])] if rows.size else rows
         return [self._points[k] | dict(zip(self.metrics, self._told[k], strict=True)) for k in rows.tolist()]
 
+    @property
+    def _values(self) -> FloatArray:
+        return np.array(self._told).reshape(-1, len(self.metrics))
+
     def _costs(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the objectives, all minimised, and by how much constraints are missed."""
+        """Return the objectives, all minimised, and by how much constraints are missed, and being finite."""
         costs = np.stack([sign * values[:, self.metrics.index(n)] for n, sign in self._signs.items()], axis=1)
         over = [np.where(np.isfinite(values).all(axis=1), 0.0, np.inf)]
         for name, sign, bound in checks.sides(self.subject_to):
@@ -297,30 +300,30 @@ class Search:
         self.study.enqueue_trial(codes)
         self._asked[tuple(point.values())] = self._suggested()[0]
 
+    def _model(self, points: list[Point]) -> dict[str, FloatArray]:
+        """Return the model's answers by metric; NaN of what it does not know."""
+        found = self._low(points) if self._low is not None and points else {}
+        unknown = np.full(len(points), np.nan)
+        return {n: checks.reals(f"low[{n!r}]", found[n]) if n in found else unknown for n in self.metrics}
+
     def _corrected(self) -> FloatArray:
         """Return the model's answers at the pool, corrected by what was told, a column for each metric."""
-        points = [*self._pool, *self._points]
-        assert self._low is not None
-        found = self._low(points)
-        unknown = np.full(len(points), np.nan)
-        prior = {n: checks.reals(f"low[{n!r}]", found[n]) if n in found else unknown for n in self.metrics}
-        told, rows = np.array(self._told), np.arange(len(self._pool), len(points))
-        if len(told) > 2:
-            features = self.domain.features(points)
-            correction = Correction(prior, features, dict.fromkeys(prior), level=LEVEL)
-            for k, name in enumerate(self.metrics):
-                prior[name] = correction.columns(name, rows, told[:, k], calibrated=False)[1]
+        every, own = [*self._pool, *self._points], self._model(self._points)
+        prior = {name: np.concatenate([known, own[name]]) for name, known in self._prior.items()}
+        if len(self._points) > 2:
+            correction = Correction(prior, self.domain.features(every), dict.fromkeys(prior), level=LEVEL)
+            rows = np.arange(len(self._pool), len(every))
+            for name, told in zip(self.metrics, self._values.T, strict=True):
+                prior[name] = correction.columns(name, rows, told, calibrated=False)[1]
         return np.stack(list(prior.values()), axis=1)[: len(self._pool)]
 
     def _best(self, count: int) -> list[Point]:
         """Return designs of the pool that add most to the volume, by the corrected model."""
-        values = self._corrected()
-        told = np.array(self._told).reshape(-1, len(self.metrics))
-        costs, over = self._costs(values)
-        able = np.flatnonzero((over <= 0).all(axis=1) & np.isfinite(costs).all(axis=1))
+        costs, over = self._costs(self._corrected())
+        able = np.flatnonzero((over <= 0).all(axis=1))
         able = able[[self._new(self._pool[k]) for k in able]]
-        measured, beyond = self._costs(told)
-        measured = measured[(beyond <= 0).all(axis=1) & np.isfinite(measured).all(axis=1)]
+        measured, beyond = self._costs(self._values)
+        measured = measured[(beyond <= 0).all(axis=1)]
         found: list[Point] = []
         while able.size and len(found) < count:
             front = able[nondominated(costs[able])]
@@ -336,9 +339,3 @@ class Search:
             found.append(self._pool[best])
             measured, able = np.concatenate([measured, costs[[best]]]), able[able != best]
         return found
-
-
-def _failed() -> Any:
-    import optuna
-
-    return optuna.trial.TrialState.FAIL
