@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -136,46 +135,37 @@ def size(
     if not checks.sides(ranges):
         raise ValueError("subject_to must have at least one target, got none")
     checks.choice("which", which, WHICH)
-    get_field(spec, field)
-    search = _Search(
-        spec=spec,
-        evaluate=evaluate,
-        name=field,
-        ranges=ranges,
-        which=which,
-        within=within,
-        tolerance=tolerance,
-        vectorized=vectorized,
-    )
-    return search.run()
+    checks.share("tolerance", tolerance)
+    model = Model(spec, evaluate, list(ranges), vectorized=vectorized)
+    return _Search(model, field, ranges, which, within, tolerance).run(every=vectorized)
 
 
-@dataclass(kw_only=True, eq=False)
 class _Search:
-    """Evaluates values and remembers their misses; the arguments are those of `size`."""
+    """Evaluates values of a field and remembers their misses; the arguments are those of `size`."""
 
-    spec: Any
-    evaluate: Callable[[Any], object]
-    name: str
-    ranges: dict[str, checks.Range]
-    which: str
-    within: tuple[Any, Any]
-    tolerance: float
-    vectorized: bool
-    metrics: dict[Any, dict[str, float]] = field(default_factory=dict)
-    missed: dict[Any, float] = field(default_factory=dict)
-    refusals: dict[Any, str] = field(default_factory=dict)
-    ends_at: dict[Any, str] = field(default_factory=dict)
+    def __init__(
+        self,
+        model: Model,
+        name: str,
+        ranges: dict[str, checks.Range],
+        which: str,
+        within: tuple[Any, Any],
+        tolerance: float,
+    ) -> None:
+        self.model, self.name, self.ranges, self.which = model, name, ranges, which
+        self.own = get_field(model.spec, name)
+        self.metrics: dict[Any, dict[str, float]] = {}
+        self.missed: dict[Any, float] = {}
+        self.refusals: dict[Any, str] = {}
+        self.ends_at: dict[Any, str] = {}
+        self.low, self.high = ends_of(within)
+        self.whole = all(isinstance(end, (int, np.integer)) for end in within)
+        self.width = 1 if self.whole else tolerance * (self.high - self.low)
 
-    def __post_init__(self) -> None:
-        checks.share("tolerance", self.tolerance)
-        self.low, self.high = ends_of(self.within)
-        self.whole = all(isinstance(end, (int, np.integer)) for end in self.within)
-        self.width = 1 if self.whole else self.tolerance * (self.high - self.low)
-
-    def run(self) -> Size:
+    def run(self, *, every: bool) -> Size:
+        """Search; ``every``: whether all of few whole numbers may be evaluated at once."""
         self._narrow()
-        few = self.whole and self.vectorized and self.high - self.low <= 64
+        few = self.whole and every and self.high - self.low <= 64
         self._look(np.arange(self.low, self.high + 1) if few else self._between(self.low, self.high))
         while not any(miss == 0 for miss in self.missed.values()):
             values = sorted(self.missed)
@@ -183,13 +173,24 @@ class _Search:
             left, right = values[max(k - 1, 0)], values[min(k + 1, len(values) - 1)]
             if not self._look(self._between(left, right)) or right - left <= 2 * self.width:
                 break
-        self._bisect()
+        met, missed = self._ends()
+        if met is not None and missed is not None:
+            self._halved(met, missed, lambda value: self._look(np.array([value])) and not self.missed[value])
         return self._result()
+
+    def _halved(self, good: Any, bad: Any, test: Callable[[Any], bool]) -> tuple[Any, Any]:
+        """Return a value that passes a test and one near by that does not, between two such values."""
+        while abs(good - bad) > self.width:
+            middle = (good + bad) // 2 if self.whole else (good + bad) / 2
+            if middle in (good, bad):
+                break
+            good, bad = (middle, bad) if test(middle) else (good, middle)
+        return good, bad
 
     def _narrow(self) -> None:
         """Move the ends of the range to the outermost values that the spec takes."""
         values = self._between(self.low, self.high).tolist()
-        own = get_field(self.spec, self.name)
+        own = self.own
         if isinstance(own, (int, float)) and self.low < own < self.high:
             values = sorted({*values, int(own) if self.whole else own})  # the spec has taken it
         taken = [value for value in values if self._takes(value)]
@@ -200,22 +201,17 @@ class _Search:
                 f" {self.high!r}: {why}"
             )
         ends = [taken[0], taken[-1]]
-        for k, outside in enumerate((values[0], values[-1])):
-            while not self._takes(outside) and abs(outside - ends[k]) > self.width:
-                middle = (ends[k] + outside) // 2 if self.whole else (ends[k] + outside) / 2
-                if self._takes(middle):
-                    ends[k] = middle
-                else:
-                    outside = middle
-            if not self._takes(outside):
-                self.ends_at[ends[k]] = self.refusals[outside]
+        for k, end in enumerate((values[0], values[-1])):
+            if not self._takes(end):
+                ends[k], refused = self._halved(ends[k], end, self._takes)
+                self.ends_at[ends[k]] = self.refusals[refused]
         self.low, self.high = ends
 
     def _takes(self, value: Any) -> bool:
         """Return whether the spec takes a value."""
         if value not in self.refusals:
             try:
-                replace_fields(self.spec, {self.name: value})
+                replace_fields(self.model.spec, {self.name: value})
             except ValueError as error:
                 self.refusals[value] = str(error)
             else:
@@ -229,14 +225,11 @@ class _Search:
     def _look(self, values: FloatArray) -> bool:
         """Evaluate values that are new; return whether there was one."""
         new = [value for value in values.tolist() if value not in self.metrics and self._takes(value)]
-        for value, row in zip(new, self._solved(new).tolist() if new else (), strict=True):
-            self.metrics[value] = dict(zip(self.ranges, row, strict=True))
+        found = self.model.refuse_nan(self.model({self.name: new}), {self.name: new}) if new else ()
+        for value, row in zip(new, found, strict=True):
+            self.metrics[value] = dict(zip(self.ranges, row.tolist(), strict=True))
             self.missed[value] = sum(min(miss, ENDLESS) for _, _, _, miss in self._misses(value))
         return bool(new)
-
-    def _solved(self, new: list[Any]) -> FloatArray:
-        model = Model(self.spec, self.evaluate, list(self.ranges), vectorized=self.vectorized)
-        return model.refuse_nan(model({self.name: new}), {self.name: new})
 
     def _misses(self, value: Any) -> list[tuple[str, str, float, float]]:
         """Return the targets that a value misses: metric, sign, bound, and by how much relative to it."""
@@ -255,15 +248,6 @@ class _Search:
             return None, None
         before = values.index(met) - 1
         return met, values[before] if before >= 0 else None
-
-    def _bisect(self) -> None:
-        while True:
-            met, missed = self._ends()
-            if met is None or missed is None or abs(met - missed) <= self.width:
-                return
-            middle = (met + missed) // 2 if self.whole else (met + missed) / 2
-            if not self._look(np.array([middle])):
-                return
 
     def _result(self) -> Size:
         met, missed = self._ends()
@@ -287,7 +271,7 @@ class _Search:
             status="met" if met is not None else "unreachable",
             field=self.name,
             value=met,
-            spec=replace_fields(self.spec, {self.name: best}),
+            spec=replace_fields(self.model.spec, {self.name: best}),
             metrics=self.metrics[best],
             misses=missed,
             best=best,

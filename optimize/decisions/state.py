@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from optimize import checks
-from optimize.checks import Range
 from optimize.decisions.correction import Correction, features_of
 from optimize.decisions.decision import LEVEL, TIED, BoolArray, Decision
 from optimize.search.exploration import Exploration, conclude
@@ -37,97 +36,37 @@ AT_RANDOM = 1 / 3
 """Share of the simulations whose designs are drawn from all, so that intervals hold for all."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Known:
-    """Means and covariances of some rows."""
-
-    rows: IntArray  # which
-    # low, best, high: objectives and limited metrics.
-    low: dict[str, FloatArray]
-    best: dict[str, FloatArray]
-    high: dict[str, FloatArray]
-    stable: FloatArray  # probability that each keeps up
+Ends = Mapping[str, tuple[FloatArray, FloatArray, FloatArray]]
+"""Low, best and high of objectives and limited metrics."""
 
 
-def chances(
-    known: Known,
-    *,
-    minimize: tuple[str, ...],
-    maximize: tuple[str, ...],
-    subject_to: dict[str, Range],
-    seed: int,
-) -> tuple[FloatArray, FloatArray]:
+def chances(ends: Ends, stable: FloatArray, goals: Goals, seed: int) -> tuple[FloatArray, FloatArray]:
     """Return for each row the probability to be on the front, and that to be its knee.
 
     Every metric is drawn from two half normal distributions that have the interval's ends at
-    their 5 and 95 %, independently of the others.
+    their 5 and 95 %, independently of the others. ``stable``: the probability that a row keeps up.
     """
-    rng = np.random.default_rng(seed)
-    count, goals = len(known.rows), minimize + maximize
-    mask = [name in maximize for name in goals]
+    rng, mask = np.random.default_rng(seed), goals.maximized
+    count = len(stable)
     front, knee = np.zeros(count), np.zeros(count)
     for _ in range(DRAWS if count else 0):
         drawn = {}
-        for name, best in known.best.items():
+        for name, (low, best, high) in ends.items():
             normal = rng.standard_normal(count) / QUANTILE
             with np.errstate(invalid="ignore"):
-                away = np.where(normal > 0, known.high[name] - best, best - known.low[name])
+                away = np.where(normal > 0, high - best, best - low)
             drawn[name] = best + normal * np.where(np.isfinite(away), away, 0.0)
-        able = rng.random(count) < known.stable
-        for name, way, bound in checks.sides(subject_to):
+        able = rng.random(count) < stable
+        for name, way, bound in checks.sides(goals.subject_to):
             able &= way * drawn[name] <= way * bound
-        rows = np.flatnonzero(able & np.isfinite([drawn[name] for name in goals]).all(axis=0))
-        values = np.stack([drawn[name][rows] for name in goals], axis=1)
+        rows = np.flatnonzero(able & np.isfinite([drawn[name] for name in goals.objectives]).all(axis=0))
+        values = np.stack([drawn[name][rows] for name in goals.objectives], axis=1)
         on = np.flatnonzero(nondominated(values, maximize=mask)) if len(rows) else rows
         if len(on):
             front[rows[on]] += 1
             nearest = ideal_distance(values[on], values[on], maximize=mask).argmin()
             knee[rows[on[nearest]]] += 1
     return front / DRAWS, knee / DRAWS
-
-
-def next_rows(
-    count: int,
-    *,
-    first: int | None,
-    known: Known,
-    front: FloatArray,
-    knee: FloatArray,
-    free: BoolArray,
-    population: IntArray,
-    seed: int,
-) -> IntArray:
-    """Return the rows to simulate next.
-
-    ``first``: the one that must be among them: the design that would be chosen; ``known``, ``front``,
-    ``knee``: see `chances`; ``free``: which of all rows may be simulated; ``population``: rows of which some
-    are drawn at random.
-
-    A third is drawn from all designs, a quarter of the rest are those likeliest to be the knee, and
-    the others are drawn in proportion to the entropy of being on the front.
-    """
-    rng = np.random.default_rng(seed)
-    picked: list[int] = [] if first is None else [first]
-    free = free.copy()
-    free[picked] = False
-
-    def take(rows: IntArray) -> None:
-        picked.extend(rows.tolist())
-        free[rows] = False
-
-    rest = max(count - len(picked), 0)
-    at_random = min(round(rest * AT_RANDOM), int(free[population].sum()))
-    take(rng.choice(population[free[population]], at_random, replace=False))
-    likely = np.argsort(-knee, kind="stable")[: max(count - len(picked), 0) // 4]
-    likely = known.rows[likely[knee[likely] > 0]]
-    take(likely[free[likely]])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        entropy = np.nan_to_num(-front * np.log(front) - (1 - front) * np.log(1 - front))
-    weight = np.where(free[known.rows], entropy + 1e-6, 0.0)
-    wanted = min(max(count - len(picked), 0), int((weight > 0).sum()))
-    if wanted:
-        take(known.rows[rng.choice(len(weight), wanted, replace=False, p=weight / weight.sum())])
-    return np.array(picked[: max(count, 1)], dtype=np.int64)
 
 
 MARGIN = 0.05
@@ -148,7 +87,8 @@ class State:
         for name in stated:
             if name not in model.table:
                 raise ValueError(f"stated must name metrics, got {name!r}{checks.nearest(name, model.table)}")
-        self.model, self.seed, self._subject_to = model, seed, subject_to
+        self.model, self.seed = model, seed
+        self._goals = Goals(minimize=model.minimize, maximize=model.maximize, subject_to=subject_to)
         self.results: dict[int, Any] = {}
         self.failed: dict[int, str] = {}
         self._found: dict[int, dict[str, Any]] = {}
@@ -214,12 +154,11 @@ class State:
         self._keeps_up = self._stability()
         if STABLE in table:
             table[STABLE] = self._keeps_up >= 0.5
-        model = self.model
-        goals = Goals(minimize=model.minimize, maximize=model.maximize, subject_to=self._subject_to)
-        self._by_best = conclude(goals, table, space=model.space, method=model.method)
+        goals = self._goals
+        self._by_best = conclude(goals, table, space=self.model.space, method=self.model.method)
         self._ends = {
             name: tuple(table[part if name in self._needed else name].astype(float) for part in _parts(name))
-            for name in dict.fromkeys((*model.objectives, *self._subject_to))
+            for name in dict.fromkeys((*goals.objectives, *goals.subject_to))
         }
         self._now = self._by_best
         unsure = self._unsure()
@@ -236,7 +175,7 @@ class State:
         To choose the best of designs that are known up to an interval is to choose those that it flatters.
         """
         out = np.zeros(len(self._by_best.feasible), dtype=bool)
-        for name, way, bound in checks.sides(self._subject_to):
+        for name, way, bound in checks.sides(self._goals.subject_to):
             out |= way * self._ends[name][1 + way] > way * bound
         return self._by_best.feasible & out & self._is(self.results)
 
@@ -247,9 +186,9 @@ class State:
         simulations; within 5 % of it nothing is sure.
         """
         table, rows = self.model.table, self._rows
-        full = saturated(table, self._subject_to)
+        full = saturated(table, self._goals.subject_to)
         likely = np.where(full, 0.0, 1.0)
-        if STABLE not in table or STABLE in self._subject_to:
+        if STABLE not in table or STABLE in self._goals.subject_to:
             return likely
         seen = np.array([self._found[row].get(STABLE, not full[row]) for row in rows.tolist()], dtype=bool)
         if LOAD in table and table[LOAD].dtype.kind in "iuf":
@@ -270,7 +209,7 @@ class State:
         values and their best ones.
         """
         possible, admitted = self._keeps_up > 0, self._keeps_up >= 1
-        for name, way, bound in checks.sides(self._subject_to):
+        for name, way, bound in checks.sides(self._goals.subject_to):
             possible &= way * self._ends[name][1 - way] <= way * bound
             admitted &= way * self._ends[name][1 + way] <= way * bound
         names = self.model.objectives
@@ -287,14 +226,16 @@ class State:
         mask[list(rows)] = True
         return mask
 
+    def _far(self, rows: npt.ArrayLike) -> FloatArray:
+        """Return how far rows are from the ideal point of the front."""
+        values = self._now.values
+        front = values[self._now.front]
+        return ideal_distance(values[np.asarray(rows)], front, maximize=self.model.maximized)
+
     def _nearest(self, among: BoolArray) -> int | None:
         """Return the point of the front nearest to its ideal, of some rows."""
-        front = self._now.front
-        rows = front[among[front]]
-        if not len(rows):
-            return None
-        values = self._now.values
-        return int(rows[ideal_distance(values[rows], values[front], maximize=self.model.maximized).argmin()])
+        rows = self._now.front[among[self._now.front]]
+        return int(rows[self._far(rows).argmin()]) if len(rows) else None
 
     @property
     def best(self) -> int | None:
@@ -307,8 +248,7 @@ class State:
         own, best = self._nearest(self._is(self.results)), self.best
         if own is None or best is None:
             return False
-        values, front = self._now.values, self._now.front
-        far = ideal_distance(values[[own, best]], values[front], maximize=self.model.maximized)
+        far = self._far([own, best])
         return own == best or bool(far[0] - far[1] <= TIED)
 
     @property
@@ -324,7 +264,12 @@ class State:
         return not len(self.open) and (self.best is None or self.best in self.results)
 
     def next_rows(self, count: int) -> IntArray:
-        """Return the rows to simulate next."""
+        """Return the rows to simulate next.
+
+        Among them is the design that would be chosen. A third of the others is drawn from all designs, a
+        quarter of the rest are those likeliest to be the knee, and the others are drawn in proportion to the
+        entropy of being on the front.
+        """
         free = ~self._is(self.tried)
         first = self.best
         if first is not None and not free[first]:
@@ -332,36 +277,35 @@ class State:
         near = self.model.closest
         if first is None and near is not None and free[near] and not self.tried:
             first = near
-        rows = np.flatnonzero(self._able)
-        known = Known(
-            rows=rows,
-            low={name: ends[0][rows] for name, ends in self._ends.items()},
-            best={name: ends[1][rows] for name, ends in self._ends.items()},
-            high={name: ends[2][rows] for name, ends in self._ends.items()},
-            stable=self._keeps_up[rows],
-        )
+        known, population = np.flatnonzero(self._able), np.flatnonzero(self._keeps_up > 0)
         seed = int(np.random.SeedSequence([self.seed, len(self.tried)]).generate_state(1)[0])
-        front, knee = (
-            chances(
-                known,
-                minimize=self.model.minimize,
-                maximize=self.model.maximize,
-                subject_to=self._subject_to,
-                seed=seed,
-            )
-            if count > 1
-            else (np.zeros(len(rows)), np.zeros(len(rows)))
-        )
-        return next_rows(
-            count,
-            first=first,
-            known=known,
-            front=front,
-            knee=knee,
-            free=free,
-            population=np.flatnonzero(self._keeps_up > 0),
-            seed=seed,
-        )
+        front = knee = np.zeros(len(known))
+        if count > 1:
+            ends = {
+                name: (low[known], best[known], high[known]) for name, (low, best, high) in self._ends.items()
+            }
+            front, knee = chances(ends, self._keeps_up[known], self._goals, seed)
+        rng = np.random.default_rng(seed)
+        picked: list[int] = []
+
+        def take(rows: Iterable[int]) -> None:
+            picked.extend(map(int, rows))
+            free[picked] = False
+
+        take([] if first is None else [first])
+        rest = max(count - len(picked), 0)
+        at_random = min(round(rest * AT_RANDOM), int(free[population].sum()))
+        take(rng.choice(population[free[population]], at_random, replace=False))
+        likely = np.argsort(-knee, kind="stable")[: max(count - len(picked), 0) // 4]
+        likely = known[likely[knee[likely] > 0]]
+        take(likely[free[likely]])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            entropy = np.nan_to_num(-front * np.log(front) - (1 - front) * np.log(1 - front))
+        weight = np.where(free[known], entropy + 1e-6, 0.0)
+        wanted = min(max(count - len(picked), 0), int((weight > 0).sum()))
+        if wanted:
+            take(known[rng.choice(len(weight), wanted, replace=False, p=weight / weight.sum())])
+        return np.array(picked[: max(count, 1)], dtype=np.int64)
 
     def conclude(self, *, budget: float, seconds: float, interrupted: bool) -> Decision:
         """Return the decision, every metric corrected."""
@@ -374,16 +318,14 @@ class State:
         if own is None and len(rows) and self.simulated_feasible:
             # None of the simulated designs is on the front of the best values: the nearest to its ideal.
             held = rows[self._now.feasible[rows]]
-            values, front = self._now.values, self._now.front
-            far = ideal_distance(values[held], values[front], maximize=self.model.maximized)
-            chosen = int(held[far.argmin()])
+            chosen = int(held[self._far(held).argmin()])
         if not len(rows):
             chosen = best
         reason = self._reason(chosen, best)
         self.table["simulated"] = self._is(self.results)
         return Decision(
             model=self.model,
-            subject_to=self._subject_to,
+            subject_to=self._goals.subject_to,
             table=self.table,
             corrected=self._correction.metrics,
             simulated=rows,

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from optimize import Interrupted, Space, decide, explore, nondominated
 from optimize.decisions.correction import Correction, features_of
-from optimize.decisions.state import QUANTILE, Known, chances
+from optimize.decisions.state import QUANTILE, chances
+from optimize.search.feasibility import Goals
 from optimize.search.pareto import ideal_distance
 
 
@@ -305,21 +306,13 @@ def test_two_points_have_the_probability_of_a_difference():
 
     best, half = np.array([10.0, 11.0]), np.array([1.0, 1.5])
     one = np.array([1.0, 1.0])
-    known = Known(
-        rows=np.arange(2),
-        low={"a": best - half, "b": one},
-        best={"a": best, "b": one},
-        high={"a": best + half, "b": one},
-        stable=one,
-    )
-    draws = [
-        chances(known, minimize=("a", "b"), maximize=(), subject_to={}, seed=seed)[0][1]
-        for seed in range(200)
-    ]
+    ends = {"a": (best - half, best, best + half), "b": (one, one, one)}
+    goals = Goals(minimize=("a", "b"), maximize=(), subject_to={})
+    draws = [chances(ends, one, goals, seed)[0][1] for seed in range(200)]
     expected = NormalDist().cdf(-QUANTILE / np.hypot(1.0, 1.5))
     assert np.mean(draws) == pytest.approx(expected, abs=4 * np.sqrt(expected / (32 * 200)))
-    sure = chances(known, minimize=("a", "b"), maximize=(), subject_to={"a": (None, 5.0)}, seed=0)
-    assert not np.any(sure)
+    limited = Goals(minimize=("a", "b"), maximize=(), subject_to={"a": (None, 5.0)})
+    assert not np.any(chances(ends, one, limited, 0))
 
 
 def test_estimates_bring_their_intervals():
