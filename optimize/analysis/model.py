@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,15 +14,6 @@ from optimize.spaces.evaluation import metric_columns
 from qmodels.systems.spec.fields import find_field, replace_paths, walk
 
 Evaluate = Callable[[Any], object]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Points:
-    """Values of fields, by full dotted path, one for each point."""
-
-    listed: Mapping[str, Sequence[Any]]
-    arrays: Mapping[str, npt.NDArray[Any]]  # the same of fields that may become arrays
-    other: npt.NDArray[np.bool_]  # whether a field has another value than in the spec, (fields, points)
 
 
 REFUSED = ValueError, ZeroDivisionError
@@ -64,79 +54,52 @@ class Model:
             key = number if alone else tuple(column[number] for column in single)
             groups.setdefault(key, []).append(number)
         parts: list[tuple[list[int], FloatArray]] = []
-        points = self._points(listed, count)
+        arrays = {path: np.array(column) for path, column in listed.items() if count > 1 and self.many(path)}
+
+        def changed(numbers: list[int]) -> Any:
+            return self._changed(listed, arrays, numbers)
+
+        def solved(numbers: list[int]) -> FloatArray:
+            return self._solved(changed(numbers), len(numbers))
+
         for numbers in groups.values():
             try:
-                parts.append((numbers, self._solved(points, numbers)))
+                parts.append((numbers, solved(numbers)))
             except REFUSED:
                 if not forgiving:
                     raise
-                accepted = self._halves(points, numbers, self._changed)
-                taken = sum((part for part, _ in accepted), [])
+                taken = sum((part for part, _ in _halves(numbers, changed)), [])
                 by_spec = len(taken) < len(numbers)  # or the model, which would again
-                parts += (self._accepted if by_spec else self._halves)(points, taken, self._solved)
+                parts += (_accepted if by_spec else _halves)(taken, solved)
         found = np.full((count, len(self.metrics or ())), np.nan)
         for numbers, values in parts:
             found[numbers] = values
         return found
 
-    def _accepted(
-        self, points: Points, numbers: list[int], made: Callable[[Points, list[int]], Any]
-    ) -> list[tuple[list[int], Any]]:
-        """Evaluate points, in halves where some are refused; the refused are left out."""
-        try:
-            return [(numbers, made(points, numbers))] if numbers else []
-        except REFUSED:
-            return self._halves(points, numbers, made)
-
-    def _halves(
-        self, points: Points, numbers: list[int], made: Callable[[Points, list[int]], Any]
-    ) -> list[tuple[list[int], Any]]:
-        """Return the same of points that are not accepted together."""
-        if len(numbers) < 2:
-            return []
-        middle = len(numbers) // 2
-        halves = (numbers[:middle], numbers[middle:])
-        return [part for half in halves for part in self._accepted(points, half, made)]
-
-    def _points(self, listed: Mapping[str, Sequence[Any]], count: int) -> Points:
-        """Return points, with arrays where fields may become such."""
-        arrays = {path: np.array(column) for path, column in listed.items() if count > 1 and self.many(path)}
-        other = np.ones((len(listed), count), dtype=bool)
-        for row, path in enumerate(listed):
-            own: Any = self._own.get(path)
-            if path in arrays and np.ndim(own) == 0:
-                other[row] = arrays[path] != own
-        return Points(listed=listed, arrays=arrays, other=other)
-
-    def _changed(self, points: Points, numbers: list[int]) -> Any:
+    def _changed(
+        self, listed: Mapping[str, list[Any]], arrays: Mapping[str, npt.NDArray[Any]], numbers: list[int]
+    ) -> Any:
         """Return a spec that stands for points that differ in arrays alone.
 
         Fields that all of them leave as they are stay so: such a spec is made, and solved, in less time.
         """
-        several = len(numbers) > 1
-        changed: list[bool] = [bool(row.any()) for row in points.other[:, numbers]]
-        return replace_paths(
-            self.spec,
-            {
-                path: points.arrays[path][numbers]
-                if several and path in points.arrays
-                else column[numbers[0]]
-                for (path, column), here in zip(points.listed.items(), changed, strict=True)
-                if here
-            },
-        )
+        values: dict[str, Any] = {path: column[numbers[0]] for path, column in listed.items()}
+        for path, array in arrays.items():
+            own: Any = self._own.get(path)
+            if np.ndim(own) == 0 and (array[numbers] == own).all():
+                del values[path]
+            elif len(numbers) > 1:
+                values[path] = array[numbers]
+        return replace_paths(self.spec, values)
 
-    def _solved(self, points: Points, numbers: list[int]) -> FloatArray:
-        """Return the metrics of points that differ in arrays alone."""
-        several = len(numbers) > 1
-        spec = self._changed(points, numbers)
-        self.evaluations += len(numbers)
+    def _solved(self, spec: Any, count: int) -> FloatArray:
+        """Return the metrics of a spec that stands for so many points."""
+        self.evaluations += count
         answer: Any = self._evaluate(spec)
         metrics = getattr(answer, "metrics", None)
         if self.metrics is not None and isinstance(metrics, Mapping) and set(self.metrics) <= set(metrics):
             answer = {name: metrics[name] for name in self.metrics}  # what is not asked for is not computed
-        columns = metric_columns(answer, len(numbers) if several else None)
+        columns = metric_columns(answer, count if count > 1 else None)
         if self.metrics is None:
             self.metrics = [name for name, column in columns.items() if column.dtype.kind == "f"]
         return np.stack([numeric_column(columns, name) for name in self.metrics], axis=1)
@@ -148,6 +111,22 @@ class Model:
             point = words({name: values[row] for name, values in columns.items()})
             raise ValueError(f"evaluate returned NaN for {(self.metrics or [])[column]!r} at {point}")
         return found
+
+
+def _accepted(numbers: list[int], made: Callable[[list[int]], Any]) -> list[tuple[list[int], Any]]:
+    """Make what stands for points, in halves where some are refused; the refused are left out."""
+    try:
+        return [(numbers, made(numbers))] if numbers else []
+    except REFUSED:
+        return _halves(numbers, made)
+
+
+def _halves(numbers: list[int], made: Callable[[list[int]], Any]) -> list[tuple[list[int], Any]]:
+    """Return the same of points that are not accepted together."""
+    if len(numbers) < 2:
+        return []
+    middle = len(numbers) // 2
+    return _accepted(numbers[:middle], made) + _accepted(numbers[middle:], made)
 
 
 def numeric_column(columns: Mapping[str, Any], metric: str) -> FloatArray:
