@@ -16,7 +16,7 @@ from optimize.search.pareto import FloatArray
 from optimize.spaces.evaluation import STABLE
 from optimize.spaces.numbering import Designs
 from optimize.spaces.space import Space
-from qmodels.systems.spec.fields import find_field, get_field
+from qmodels.systems.spec.fields import find_field
 
 DIRECTIONS = {"increasing": 1, "decreasing": -1, "constant": 0}
 """Words for how a metric moves when a field grows; the first two allow that it stays."""
@@ -296,15 +296,10 @@ def learned_sums(
        Mathematical Chemistry 25, 1999.
     """
     space, count = ranking.space, ranking.space.count()
-    first = space.first()
-    if first is None or not wanted:
+    start = space.start()
+    if start is None or not wanted:
         return {}
-    based = [
-        values.index(value) if (value := get_field(space.base, space.paths[name])) in values else 0
-        for name, values in space.choices.items()
-    ]
-    start = space.admitted(space.numbers([int(space.number_of(based))]))
-    anchor = ranking.ranks(start if start.size else np.array([first]))[0]
+    anchor = ranking.ranks(space.numbers([int(space.number_of(start))]))[0]
     drawn = ranking.ranks(space.sample(min(HELD_OUT, count), seed=seed))
 
     def values(*axes: int) -> FloatArray | None:

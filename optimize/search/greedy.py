@@ -11,7 +11,6 @@ import numpy as np
 
 from optimize.search.pareto import FloatArray
 from optimize.spaces.space import Space
-from qmodels.systems.spec.fields import get_field
 
 Look = Callable[[list[int]], tuple[FloatArray, FloatArray]]
 """Evaluates designs: their costs (all minimised) and how far they violate the constraints."""
@@ -115,7 +114,7 @@ def search(
     .. [1] Ch. Ykman-Couvreur et al., "System-level performance optimization of the data queueing
        memory management in high-speed network processors", DAC 2002.
     """
-    begins = [digits for digits in (_start(space), *map(space.digits, starts)) if digits is not None]
+    begins = [digits for digits in (space.start(), *map(space.digits, starts)) if digits is not None]
     paths = [
         _Path(space, number, tuple(map(float, one)), start)
         for number, one in enumerate(weights)
@@ -213,12 +212,3 @@ def _allowed(space: Space, digits: Sequence[int]) -> int | None:
     """Return the number of a design given by its choices, if the constraints allow it."""
     admitted = space.admitted(space.numbers([int(space.number_of(digits))]))
     return int(admitted[0]) if admitted.size else None
-
-
-def _start(space: Space) -> tuple[int, ...] | None:
-    values = [(get_field(space.base, space.paths[name]), choices) for name, choices in space.choices.items()]
-    based = tuple(choices.index(value) if value in choices else 0 for value, choices in values)
-    if _allowed(space, based) is not None:
-        return based
-    first = space.first()
-    return None if first is None else space.digits(first)

@@ -16,6 +16,7 @@ from optimize.spaces import batches
 from optimize.spaces.constraints import Constraint, Mask, Point, answer, tabulate
 from optimize.spaces.numbering import Designs, Grid
 from optimize.spaces.structure import Conditions, draw
+from qmodels.systems.spec.fields import get_field
 
 CHUNK, FIRST = 1 << 20, 1 << 10
 """Spaces up to this size are enumerated to draw from them; the first step of the search for one."""
@@ -140,30 +141,13 @@ class Space(Grid):
     def count(self) -> int:
         """Return the number of designs that satisfy the constraints.
 
-        Only combinations of the fields that a constraint reads are enumerated, constraints on
-        different fields one after the other.
+        Only combinations of the fields that a constraint reads are enumerated.
         """
         tables = [table for _, table in self.tables.values()]
         known = [table for table in tables if table is not None]
         if len(known) < len(tables):
             return self.designs().size
-        groups: list[set[int]] = []
-        for axes, _ in known:
-            joined = [group for group in groups if group & set(axes)]
-            groups = [group for group in groups if not group & set(axes)] + [set(axes).union(*joined)]
-        read = set().union(*groups)
-        total = 0
-        for cell in self.structure.cells():
-            part = math.prod(len(digits) for axis, digits in enumerate(cell) if axis not in read)
-            for group in groups:
-                allowed = np.ones([len(cell[axis]) for axis in sorted(group)], dtype=bool)
-                for axes, table in known:
-                    if group.issuperset(axes):
-                        shape = [len(cell[axis]) if axis in axes else 1 for axis in sorted(group)]
-                        allowed &= table[np.ix_(*(cell[axis] for axis in axes))].reshape(shape)
-                part *= int(allowed.sum())
-            total += part
-        return total
+        return self.structure.count(known)
 
     def points(self) -> Iterator[Point]:
         """Yield the points of all designs that satisfy the constraints, in order."""
@@ -226,12 +210,20 @@ class Space(Grid):
         """Return the smallest number of a design that satisfies the constraints; None without any."""
         total, start, step = math.prod(self.shape), 0, FIRST
         while start < total:
-            found = np.arange(start, min(start + step, total))
-            found = found[self.allowed(found)]
+            found = self.admitted(np.arange(start, min(start + step, total)))
             if found.size:
                 return int(found[0])
             start, step = start + step, min(2 * step, CHUNK)
         return None
+
+    def start(self) -> tuple[int, ...] | None:
+        """Return the choices of the base spec, first ones elsewhere, if admitted; else the first design's."""
+        values = [(get_field(self.base, path), self.choices[name]) for name, path in self.paths.items()]
+        based = tuple(choices.index(value) if value in choices else 0 for value, choices in values)
+        if self.admitted(self.numbers([int(self.number_of(based))])).size:
+            return based
+        first = self.first()
+        return None if first is None else self.digits(first)
 
     def sample(self, count: int, *, seed: int) -> Designs:
         """Return distinct designs drawn uniformly, ascending; the same for the same seed.

@@ -111,16 +111,27 @@ class Structure:
             cells = extended
         return [tuple(digits[axis] for axis in range(len(self.shape))) for digits, _ in cells]
 
-    def count(self) -> int:
-        """Return the number of designs: fields that no condition ties together multiply."""
-        total, left = 1, set(range(len(self.shape)))
-        while left:
-            group, grown = set[int](), {min(left)}
-            while grown != group:
-                group = grown
-                grown = group.union(*(self.tied(axis) for axis in group))
-            total *= sum(map(cell_size, self.cells(group)))
-            left -= group
+    def count(self, rules: Sequence[tuple[Sequence[int], npt.NDArray[np.bool_]]] = ()) -> int:
+        """Return the number of designs that rules admit: fields that nothing ties together multiply.
+
+        ``rules``: tables of what is admitted over some axes, ascending.
+        """
+        blocks = _joined([axes for axes, _ in rules])
+        total = 1
+        for group in _joined([*map(self.tied, range(len(self.shape))), *blocks]):
+            within = [block for block in blocks if block <= group]
+            count = 0
+            for cell in self.cells(group):
+                part = math.prod(len(cell[axis]) for axis in group.difference(*within))
+                for block in within:
+                    allowed = np.ones([len(cell[axis]) for axis in sorted(block)], dtype=bool)
+                    for axes, table in rules:
+                        if block.issuperset(axes):
+                            shape = [len(cell[axis]) if axis in axes else 1 for axis in sorted(block)]
+                            allowed &= table[np.ix_(*(cell[axis] for axis in axes))].reshape(shape)
+                    part *= int(allowed.sum())
+                count += part
+            total *= count
         return total
 
     def _matters(self, axis: int, digits: Mapping[int, Digits], matters: Mapping[int, bool]) -> bool:
@@ -136,6 +147,15 @@ class Structure:
             return [np.arange(self.shape[axis], dtype=np.int64)]
         kinds = np.unique(np.stack(asked), axis=1, return_inverse=True)[1].reshape(-1)
         return [np.flatnonzero(kinds == kind) for kind in range(kinds.max() + 1)]
+
+
+def _joined(sets: Iterable[Iterable[int]]) -> list[set[int]]:
+    """Return sets of axes, those that overlap as one."""
+    found: list[set[int]] = []
+    for one in map(set, sets):
+        met = [other for other in found if other & one]
+        found = [other for other in found if not other & one] + [one.union(*met)]
+    return found
 
 
 def cell_size(cell: Cell) -> int:
