@@ -8,7 +8,6 @@ from math import inf, isfinite, nan
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from optimize import checks
 from optimize.analysis.model import Evaluate, Model
@@ -27,16 +26,9 @@ KINK, STEP, UNKNOWN, BLUR = 1e-6, 1e-5, 0.01, 20
 EPSILON = 2 * float(np.finfo(float).eps)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Slopes:
-    """Derivatives of all metrics (last axis) by some fields (first axis); a NaN is not known."""
-
-    value: FloatArray  # of the metrics
-    slope: FloatArray
-    error: FloatArray
-    below: FloatArray  # slopes to either side
-    above: FloatArray
-    kind: npt.NDArray[np.str_]  # words, see `optimize.analysis.sensitivity.Elasticity`
+Slopes = dict[str, Any]
+"""Value of all metrics, and by some fields (first axis) their slope, its error, the slopes below and above,
+and the kind, see `Elasticity`; a NaN is not known."""
 
 
 class _Seen:
@@ -171,7 +163,7 @@ def _told(
         decide("rough", (kind == "smooth") & rough & (weights > 0).any(axis=1), wide, spread)
     decide("refused", np.isnan(slope) & (kind != "step"), np.nan, np.inf)
     decide("unstable", np.broadcast_to(~np.isfinite(at), kind.shape), np.nan, np.inf)
-    return Slopes(value=at, slope=slope, error=error, below=below, above=above, kind=kind)
+    return {"value": at, "slope": slope, "error": error, "below": below, "above": above, "kind": kind}
 
 
 BETWEEN = 0.375
@@ -311,7 +303,7 @@ def sensitivity(
     base = None
     if smooth:
         found = differentiate(model, {paths[name]: float(values[name]) for name in smooth})
-        base = found.value
+        base = found["value"]
     if base is None or np.isnan(base).any():
         base = model({})[0]  # what is wrong with the spec itself is said by it
         model.refuse_nan(base[None], {})
@@ -368,16 +360,16 @@ def _number(spec: Any, name: str) -> Any:
 def _entries(model: Model, field: str, value: Any, found: Slopes, row: int) -> Iterable[Elasticity]:
     """Yield how all metrics answer to a continuous field."""
     for k, metric in enumerate(model.metrics or ()):
-        kind = str(found.kind[row, k])
+        at = {name: column[row, k] for name, column in found.items() if name != "value"}
         yield Elasticity(
             field=field,
             metric=metric,
             at=float(value),
-            value=float(found.value[k]),
-            derivative=float(found.slope[row, k]),
-            error=float(found.error[row, k]),
-            kind=kind,
-            slopes=(float(found.below[row, k]), float(found.above[row, k])) if kind in TWO else None,
+            value=float(found["value"][k]),
+            derivative=float(at["slope"]),
+            error=float(at["error"]),
+            kind=str(at["kind"]),
+            slopes=(float(at["below"]), float(at["above"])) if at["kind"] in TWO else None,
         )
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from optimize.analysis.inverse import Size
 from optimize.analysis.sizing import size
 from optimize.checks import SIGNS, Range, sides
 from optimize.decisions.reasons import Question
@@ -76,8 +75,14 @@ def growth(
     now = float(get_field(spec, traffic))
     reach = (now, MOST * now) if at == decision.chosen else (now / LEAST, now)
     targets = _targets(question, at, factors)
-    found = _sized(evaluate, spec, traffic, reach, "largest", targets)
-    if found is None or found.value is None:
+    try:
+        found = size(
+            spec, evaluate, traffic, subject_to=targets, within=reach, which="largest",
+            tolerance=TOLERANCE, vectorized=takes_array(spec, traffic),
+        )  # fmt: skip
+    except ValueError:  # the system takes no other value there
+        return None
+    if found.value is None:
         return None
     over: tuple[tuple[str, str, float], ...] = ()
     resource, load = question.bottleneck(at)
@@ -147,29 +152,6 @@ def _over(
         for name, way, bound in sides(limits)
         if way * ends[name][1 + way] > way * bound
     )
-
-
-def _sized(
-    evaluate: Evaluate,
-    spec: Any,
-    field: str,
-    within: tuple[Any, Any],
-    which: str,
-    targets: Mapping[str, Range],
-) -> Size | None:
-    try:
-        return size(
-            spec,
-            evaluate,
-            field,
-            subject_to=targets,
-            within=within,
-            which=which,
-            tolerance=TOLERANCE,
-            vectorized=takes_array(spec, field),
-        )
-    except ValueError:  # the system takes no other value there
-        return None
 
 
 def _targets(question: Question, row: int, factors: Mapping[str, float] | None = None) -> dict[str, Range]:

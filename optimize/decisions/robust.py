@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -98,7 +99,9 @@ def robust_choice(
     objectives, mask = (*minimize, *maximize), [False] * len(minimize) + [True] * len(maximize)
     if not tables or not objectives:
         raise ValueError("robust_choice needs scenarios and objectives, got none")
-    designs = _common([table["design"] for table in tables.values()])
+    designs = np.unique(reduce(np.intersect1d, [table["design"] for table in tables.values()]))
+    if not designs.size:
+        raise ValueError("scenarios must have designs in common, got none")
     regret = np.full((len(tables), designs.size), np.inf)
     best: list[int | None] = []
     for k, (name, table) in enumerate(tables.items()):
@@ -116,13 +119,3 @@ def robust_choice(
         order = np.lexsort((designs, regret.sum(axis=0), worst))
         chosen = int(designs[order[0]])
     return RobustChoice(names=tuple(tables), designs=designs, regret=regret, best=tuple(best), chosen=chosen)
-
-
-def _common(numbers: list[IntArray]) -> IntArray:
-    """Return the designs that all scenarios have."""
-    found = numbers[0]
-    for other in numbers[1:]:
-        found = np.intersect1d(found, other)
-    if not found.size:
-        raise ValueError("scenarios must have designs in common, got none")
-    return np.unique(found)

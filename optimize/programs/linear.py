@@ -103,18 +103,12 @@ class Model:
         import highspy
 
         highs = self._problem.solverModel
-        info = highs.getInfo()
-        status = highs.getModelStatus()
+        info, status, known = highs.getInfo(), highs.getModelStatus(), highspy.HighsModelStatus
         solved = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-        names = {
-            highspy.HighsModelStatus.kOptimal: "optimal",
-            highspy.HighsModelStatus.kInfeasible: "infeasible",
-            highspy.HighsModelStatus.kUnboundedOrInfeasible: "infeasible",
-        }
-        gave_up = highspy.HighsModelStatus.kSolveError, highspy.HighsModelStatus.kUnknown
-        names |= dict.fromkeys(
-            (highspy.HighsModelStatus.kTimeLimit, *gave_up), "feasible" if solved else "time limit"
-        )
+        names = {known.kOptimal: "optimal", known.kInfeasible: "infeasible"}
+        names |= {known.kUnboundedOrInfeasible: "infeasible"}
+        stopped = known.kTimeLimit, known.kSolveError, known.kUnknown
+        names |= dict.fromkeys(stopped, "feasible" if solved else "time limit")
         if status not in names:
             raise RuntimeError(f"HiGHS stopped with status {highs.modelStatusToString(status)!r}")
         values = [self._pulp.value(x) for x in self._variables] if solved else []

@@ -150,7 +150,6 @@ class Exploration(Objectives):
         With one objective it stands over the field with most choices. Own axes are shown at once in a
         notebook. Needs matplotlib.
         """
-        from optimize.search.exploration import draw
         from qmodels.systems.spec.pictures import own_axes
 
         axes = own_axes() if axes is None else axes

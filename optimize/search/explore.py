@@ -23,7 +23,7 @@ from optimize.search.greedy import Step, search, simplex_weights
 from optimize.search.milp import Milp, Proof
 from optimize.search.pareto import FloatArray
 from optimize.search.survey import Survey, surveyed
-from optimize.spaces.chunk_store import ChunkStore
+from optimize.spaces.chunk_store import ChunkStore, model_text
 from optimize.spaces.evaluation import stack
 from optimize.spaces.numbering import Columns, Designs, holes_of
 from optimize.spaces.running import Plan, Runner
@@ -344,23 +344,19 @@ def explore(
     )
     if keep != "all":
         size = plan.chunk(chunk or (None if vectorized else KEPT_TOGETHER), math.prod(space.shape), executor)
-        with _records(store) as records:
-            return surveyed(
-                Survey(plan=plan, goals=goals, chunk=size),
-                executor=executor,
-                store=records,
-                identity=identity,
-                progress=report,
-            )
+        survey = Survey(plan=plan, goals=goals, chunk=size)
+        with _records(store, space, identity) as records:
+            return surveyed(survey, executor=executor, store=records, identity=identity, progress=report)
     history: tuple[Step, ...] = ()
     outside: tuple[int, ...] = ()
     errors: Mapping[int, str] = {}
     proof: Proof | None = None
-    with nullcontext() if store is None else ChunkStore(store, space, identity) as opened:
+    with _records(store, space, identity) as records:
+        opened = None if records is None else ChunkStore(records, space, identity)
         quiet = report if method == "exhaustive" else lambda finished, total: None
         runner = Runner(plan=plan, chunk=chunk, executor=executor, store=opened, progress=quiet)
         if method == "exhaustive":
-            admitted, outside = _admitted(space, designs)
+            admitted, outside = space.sifted(_numbers(space, designs))
             (numbers, metrics, errors), evaluations = runner.found(admitted)
         else:
             evaluator = Evaluator(runner, goals, report)
@@ -419,25 +415,25 @@ def _check_method(
     seconds_of(time_limit)
 
 
-def _records(store: str | os.PathLike[str] | None) -> AbstractContextManager[ResultStore | None]:
+def _records(
+    store: str | os.PathLike[str] | None, space: Space, identity: str
+) -> AbstractContextManager[ResultStore | None]:
     if store is None:
         return nullcontext()
-    from qmodels.systems.spec.store import ResultStore
+    from qmodels.systems.spec.store import ResultStore  # and SQLite, where it is asked for
 
+    model_text(space, identity)  # what cannot be a key makes no file
     return ResultStore(store)
 
 
-def _admitted(space: Space, designs: npt.ArrayLike | None) -> tuple[Designs, tuple[int, ...]]:
-    """Return the designs that the constraints admit, and how many each constraint excludes."""
+def _numbers(space: Space, designs: npt.ArrayLike | None) -> Designs:
+    """Return the designs to look at, checked."""
     try:
-        numbers = space.numbers(None) if designs is None else np.unique(space.numbers(designs))
+        return space.numbers(None) if designs is None else np.unique(space.numbers(designs))
     except ValueError as error:
         large = designs is None and math.prod(space.shape) < 2**63
         hint = "; keep='front' has no such limit" if large else ""
         raise ValueError(f"{error}{hint}") from None
-    bad = list(space.violations(numbers).values())
-    allowed = numbers[~np.logical_or.reduce(bad)] if bad else numbers
-    return allowed, tuple(int(each.sum()) for each in bad)
 
 
 def _weights(weights: Sequence[Sequence[float]] | None, objectives: int) -> list[tuple[float, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -142,7 +143,8 @@ class _Path:
     """One path: its walk asks for designs, is sent what they are worth, and notes its steps."""
 
     def __init__(self, space: Space, number: int, weights: tuple[float, ...], start: int) -> None:
-        self.space, self.number, self.weights, self.start = space, number, weights, start
+        self.space, self.weights, self.start = space, weights, start
+        self._step = partial(Step, path=number, weights=weights, start=start)
         self.steps: list[Step] = []
         self._scale = np.zeros(len(weights))
 
@@ -200,10 +202,9 @@ class _Path:
         self, sweep: int, field: str | None, value: Any, design: int, seen: _Seen, *, better: bool, kept: bool
     ) -> None:
         self.steps.append(
-            Step(
-                path=self.number, weights=self.weights, start=self.start, sweep=sweep, field=field,
-                value=value, design=design, costs=tuple(seen[0].tolist()), better=better, kept=kept,
-                evaluated=seen[2],
+            self._step(
+                sweep=sweep, field=field, value=value, design=design, costs=tuple(seen[0].tolist()),
+                better=better, kept=kept, evaluated=seen[2],
             )
         )  # fmt: skip
 

@@ -90,9 +90,7 @@ class Survey:
         numbers = cell_numbers(tuple(digits.values()), space.strides)
         if space.structure.order:
             numbers = numbers[space.numbers(numbers) == numbers]
-        bad = list(space.violations(numbers).values())
-        allowed = numbers[~np.logical_or.reduce(bad)] if bad else numbers
-        return allowed, tuple(int(each.sum()) for each in bad)
+        return space.sifted(numbers)
 
     def _found(self, numbers: Designs, digits: dict[str, Designs], *, whole: bool) -> Found:
         plan = self.plan

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
-from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +12,9 @@ import numpy.typing as npt
 from optimize.spaces.numbering import Column, Designs, Found
 from optimize.spaces.space import Space
 from qmodels.systems.spec.hashing import stable_text
+
+if TYPE_CHECKING:
+    from qmodels.systems.spec.store import ResultStore
 
 Marks = npt.NDArray[np.uint64]
 
@@ -53,29 +54,20 @@ class ChunkStore:
     hash per field and value, so that it is the same in whatever chunks, and for whatever order and
     further choices of the fields, a design is evaluated. The key of a record hashes the identity, the
     varied fields and all other fields of the base spec, so that one file serves many spaces and models.
-    Nothing here is done per design in Python. Use it as a context manager.
+    Nothing here is done per design in Python.
 
-    ``path``: the file; it is made if it does not exist; ``space``: the space that design numbers refer to;
-    ``identity``: what evaluates the designs: change it when the model or its arguments change.
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged or is no such store (it is left as it is), the identity is
-        empty, or a field of the spec has no stable text.
+    ``records``: the opened file; ``space``: the space that design numbers refer to; ``identity``: what
+    evaluates the designs: change it when the model or its arguments change.
     """
 
-    def __init__(self, path: str | os.PathLike[str], space: Space, identity: str) -> None:
-        self._space = space
+    def __init__(self, records: ResultStore, space: Space, identity: str) -> None:
+        self._records, self._space = records, space
         self._chunks: _Chunks | None = None
         self._prefix = f"chunk:{digest_of(model_text(space, identity))}"
         self._marks = [
             np.array([_mark(f"{field}={stable_text(v, path=field)}") for v in space.choices[name]], np.uint64)
             for name, field in space.paths.items()
         ]
-        from qmodels.systems.spec.store import ResultStore  # and SQLite, where it is asked for
-
-        self._records = ResultStore(path)
 
     def restore(self, designs: Designs) -> list[Found]:
         """Return the finished among some distinct designs, a block for each chunk that has some of them.
@@ -118,14 +110,6 @@ class ChunkStore:
         for table, digit in zip(self._marks, self._space.all_digits(designs), strict=True):
             marks += table[digit]  # modulo 2^64
         return marks
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._records.__exit__(kind, error, traceback)
 
 
 def model_text(space: Space, identity: str) -> str:

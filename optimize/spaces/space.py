@@ -202,6 +202,12 @@ class Space(Grid):
                 result[name] = ~np.broadcast_to(here, numbers.shape)
         return result
 
+    def sifted(self, numbers: Designs) -> tuple[Designs, tuple[int, ...]]:
+        """Return which checked numbers of designs the constraints admit, and how many each excludes."""
+        bad = list(self.violations(numbers).values())
+        allowed = numbers[~np.logical_or.reduce(bad)] if bad else numbers
+        return allowed, tuple(int(each.sum()) for each in bad)
+
     def designs(self) -> Designs:
         """Return the numbers of all designs that satisfy the constraints, ascending."""
         return self.admitted(self.numbers(None))

@@ -19,6 +19,7 @@ import optimize
 from optimize import Space, explore
 from optimize.spaces.chunk_store import ChunkStore
 from optimize.spaces.numbering import Found
+from qmodels.systems.spec.store import ResultStore
 
 
 @dataclass(frozen=True)
@@ -140,13 +141,15 @@ def test_what_is_no_store_and_what_has_no_key_is_refused(tmp_path):
 
 
 def test_a_record_per_chunk(tmp_path):
-    with ChunkStore(tmp_path / "a.db", space(), "m") as store:
+    with ResultStore(tmp_path / "a.db") as file:
+        store = ChunkStore(file, space(), "m")
         designs = np.arange(40)
         assert store.restore(designs) == []
         for word, part in (("a", designs[:30]), ("b", designs[20:38]), ("c", designs[:2])):
             columns = {"x": 1.0 * part, "word": np.array([word] * part.size), "ok": part > 3}
             store.put(Found(part, columns, {39: "KeyError: 'x'"} if word == "b" else {}))
-    with ChunkStore(tmp_path / "a.db", space(), "m") as store:
+    with ResultStore(tmp_path / "a.db") as file:
+        store = ChunkStore(file, space(), "m")
         blocks = store.restore(np.array([39, 5, 25, 0, 38]))
         assert sorted(np.concatenate([block.designs for block in blocks])) == [0, 5, 25]
         assert [block.errors for block in blocks if block.errors] == [{39: "KeyError: 'x'"}]
