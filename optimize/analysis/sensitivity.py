@@ -178,40 +178,28 @@ TWO = "kink", "edge"
 class Elasticity:
     """Sensitivity of one metric to one field.
 
-    Parameters
-    ----------
-    field, metric : str
-        The field, by the name it was given, and the metric.
-    at, value : float
-        The field and the metric at the spec.
-    derivative : float
-        Change of the metric per unit of the field; NaN where there is none.
-    error : float
-        Estimated error of the derivative: how far steps differ, with rounding; half the difference of both
-        slopes at a kink and between neighbours; infinite where nothing is known of it.
-    kind : str
-        What the derivative is:
+    The kind says what the derivative is:
 
-        - ``smooth``: the derivative;
-        - ``kink``: the mean of two `slopes` that differ;
-        - ``edge``: the slope to the one side that has an answer;
-        - ``rough``: the slope over 2 % to either side, as the metric wavers, bends or steps within less;
-        - ``whole``: a whole-numbered field's difference to its neighbours;
-        - ``step``: none, the metric jumps at this value;
-        - ``unstable``: none, the metric is not finite;
-        - ``refused``: none, the spec or the model refuses all values around (of a field that another one
-          determines, say).
-    slopes : tuple of float or None
-        The slopes below and above the value, where they differ; a side without any is NaN.
+    - ``smooth``: the derivative;
+    - ``kink``: the mean of two `slopes` that differ;
+    - ``edge``: the slope to the one side that has an answer;
+    - ``rough``: the slope over 2 % to either side, as the metric wavers, bends or steps within less;
+    - ``whole``: a whole-numbered field's difference to its neighbours;
+    - ``step``: none, the metric jumps at this value;
+    - ``unstable``: none, the metric is not finite;
+    - ``refused``: none, the spec or the model refuses all values around (say of a derived field).
     """
 
-    field: str
-    metric: str
-    at: float
-    value: float
-    derivative: float
+    field: str  #: The field, by the name it was given
+    metric: str  #: The metric
+    at: float  #: The field at the spec
+    value: float  #: The metric there
+    derivative: float  #: Change of the metric per unit of the field; NaN where there is none
+    #: Estimated error of the derivative: how far steps differ, with rounding; half the difference of both
+    #: slopes at a kink and between neighbours; infinite where nothing is known of it
     error: float
-    kind: str
+    kind: str  #: See above
+    #: The slopes below and above the value, where they differ; a side without any is NaN
     slopes: tuple[float, float] | None = None
 
     @property

@@ -127,8 +127,8 @@ def size(
                 "size of several fields needs within={field: (low, high)}, no field, and minimize or"
                 f" maximize, got {field=}, {minimize=}, {maximize=}"
             )
-        model = partial(Model, spec, evaluate, vectorized=vectorized)
-        return several(model, within, minimize or maximize or "", 1.0 if minimize else -1.0, subject_to)
+        made = partial(Model, spec, evaluate, vectorized=vectorized)
+        return several(made, within, minimize or maximize or "", 1.0 if minimize else -1.0, subject_to)
     if field is None or minimize or maximize:
         raise ValueError("size of one field needs its name, and neither minimize nor maximize")
     ranges = checks.ranges("subject_to", subject_to)

@@ -23,13 +23,13 @@ class SobolIndices:
 
     metric: str
     fields: tuple[str, ...]
-    first: FloatArray  # what a field explains alone; an estimate, so slightly negative at times
-    first_interval: FloatArray  # (fields, 2)
-    total: FloatArray  # what a field takes part in, interactions included
+    first: FloatArray  #: what a field explains alone; an estimate, so slightly negative at times
+    first_interval: FloatArray  #: (fields, 2)
+    total: FloatArray  #: what a field takes part in, interactions included
     total_interval: FloatArray
-    mean: float  # of the metric over the ranges
+    mean: float  #: of the metric over the ranges
     variance: float
-    evaluations: int  # samples times (fields + 2)
+    evaluations: int  #: samples times (fields + 2)
 
     def __str__(self) -> str:
         width = max(map(len, self.fields))

@@ -34,8 +34,8 @@ class Tornado:
     """The outcome of `tornado`."""
 
     metric: str
-    base: float  # the metric at the spec
-    bars: tuple[Bar, ...]  # the largest swing first
+    base: float  #: the metric at the spec
+    bars: tuple[Bar, ...]  #: the largest swing first
 
     def __str__(self) -> str:
         width = max(len(bar.field) for bar in self.bars)

@@ -36,62 +36,31 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Decision:
-    """Every design with intervals, which were simulated, and the one to take; made by `optimize.decide`.
+    """Every design with intervals, which were simulated, and the one to take; made by `optimize.decide`."""
 
-    Parameters
-    ----------
-    model : Exploration
-        Every design by the model.
-    subject_to : dict of str to (low, high)
-        The constraints.
-    table : dict of str to ndarray
-        The same rows. A corrected metric ``m`` has ``m`` (best), ``m_low`` and ``m_high``, the ends of its
-        90 % interval: of a simulated design the simulation's, of the others calibrated on the simulated ones.
-        Other metrics are the model's own, ``stable`` of a simulated design the simulation's. ``simulated``
-        says which rows were simulated.
-    corrected : tuple of str
-        Metrics that have intervals.
-    simulated : ndarray of int
-        Rows that were simulated, in their order.
-    results : dict of int to object
-        What the simulation returned, by row.
-    failed : dict of int to str
-        Why rows could not be simulated.
-    feasible : ndarray of bool
-        Whether the best values of a row satisfy the constraints and it keeps up; of a simulated one its whole
-        intervals have to, if those of any simulated design do.
-    front : ndarray of int
-        Rows that no other dominates by the best values, ascending.
-    chosen : int or None
-        Row of the recommended design, simulated unless nothing was; None if none is feasible.
-    reason : str
-        Why that one, in words.
-    open : ndarray of int
-        Rows, not simulated, that could enter the front within their intervals.
-    settled : bool
-        Whether no row is open.
-    budget, seconds : float
-        Time allowed for simulations, infinite if their number was limited, and spent. [s]
-    interrupted : bool
-        Whether the user stopped them.
-    """
-
-    model: Exploration
+    model: Exploration  #: Every design by the model
+    #: The same rows. A corrected metric ``m`` has ``m`` (best), ``m_low`` and ``m_high``, the ends of its 90
+    #: % interval: of a simulated design the simulation's, of the others calibrated on the simulated ones.
+    #: Other metrics are the model's own, ``stable`` of a simulated design the simulation's. ``simulated``
+    #: says which rows were simulated
     table: Columns
-    corrected: tuple[str, ...]
-    simulated: IntArray
-    results: dict[int, Any]
+    corrected: tuple[str, ...]  #: Metrics that have intervals
+    simulated: IntArray  #: Rows that were simulated, in their order
+    results: dict[int, Any]  #: What the simulation returned, by row
+    #: Whether the best values of a row satisfy the constraints and it keeps up; of a simulated one its whole
+    #: intervals have to, if those of any simulated design do
     feasible: BoolArray
-    front: IntArray
+    front: IntArray  #: Rows that no other dominates by the best values, ascending
+    #: Row of the recommended design, simulated unless nothing was; None if none is feasible
     chosen: int | None
-    reason: str
-    open: IntArray
-    settled: bool
-    budget: float
-    seconds: float
-    interrupted: bool
-    subject_to: dict[str, Range] = field(default_factory=dict)
-    failed: dict[int, str] = field(default_factory=dict)
+    reason: str  #: Why that one, in words
+    open: IntArray  #: Rows, not simulated, that could enter the front within their intervals
+    settled: bool  #: Whether no row is open
+    budget: float  #: Time allowed for simulations, infinite if their number was limited. [s]
+    seconds: float  #: Time spent on them. [s]
+    interrupted: bool  #: Whether the user stopped them
+    subject_to: dict[str, Range] = field(default_factory=dict)  #: The limits ``{metric: (low, high)}``
+    failed: dict[int, str] = field(default_factory=dict)  #: Why rows could not be simulated
 
     def interval(self, metric: str, row: int) -> tuple[float, float, float]:
         """Return low, best and high of a metric of a design; of one without interval its value thrice."""

@@ -38,13 +38,13 @@ class RobustChoice:
        46(253), 1951.
     """
 
-    names: tuple[str, ...]  # The scenarios
-    designs: IntArray  # Numbers of the designs that all scenarios have, ascending
-    # How much farther a design is from the ideal point of a scenario than its best design; infinite where the
-    # design is not feasible
+    names: tuple[str, ...]  #: The scenarios
+    designs: IntArray  #: Numbers of the designs that all scenarios have, ascending
+    #: How much farther a design is from the ideal point of a scenario than its best design; infinite where
+    #: the design is not feasible
     regret: FloatArray
-    best: tuple[int | None, ...]  # The best design of each scenario, None where none is feasible
-    # The design of least greatest regret among those that are feasible under all; None if none is
+    best: tuple[int | None, ...]  #: The best design of each scenario, None where none is feasible
+    #: The design of least greatest regret among those that are feasible under all; None if none is
     chosen: int | None
 
     def regret_of(self, design: int) -> dict[str, float]:

@@ -26,18 +26,11 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Component:
-    """A part of a design whose metrics depend on several fields, which it may share with others.
+    """A part of a design whose metrics depend on several fields, which it may share with others."""
 
-    Parameters
-    ----------
-    fields : tuple of str
-        The fields, each once. A field has the same choices in every component that names it.
-    table : mapping of str to array_like
-        ``{metric: values}``, one axis per field in that order, one entry per choice.
-    """
-
+    #: The fields, each once. A field has the same choices in every component that names it
     fields: tuple[str, ...]
-    table: Table
+    table: Table  #: ``{metric: values}``, one axis per field in that order, one entry per choice
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fields", checks.names("fields", self.fields))

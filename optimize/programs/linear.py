@@ -154,14 +154,14 @@ def seconds_of(time_limit: float | None) -> float:
 class ProgramOutcome:
     """End of a search."""
 
-    # "optimal": proven, within the tolerance or resolution that the outcome states; "feasible": a solution
-    # that was not proven optimal; "infeasible": proven that there is none; "time limit": no solution in time
+    #: "optimal": proven, within the tolerance or resolution that the outcome states; "feasible": a solution
+    #: that was not proven optimal; "infeasible": proven that there is none; "time limit": no solution in time
     status: str
-    # ``|objective - bound| / |objective|`` unless said otherwise, 0 if proven; None without both
+    #: ``|objective - bound| / |objective|`` unless said otherwise, 0 if proven; None without both
     gap: float | None
-    seconds: float  # Wall time, model building included
-    solver: str  # What solved it
-    message: str = ""  # Why there is no solution, or empty
+    seconds: float  #: Wall time, model building included
+    solver: str  #: What solved it
+    message: str = ""  #: Why there is no solution, or empty
 
     @property
     def proven(self) -> bool:

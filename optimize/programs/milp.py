@@ -31,29 +31,19 @@ MOST, HASTE = 2_000_000, 2_000
 class ExactFront(ProgramOutcome):
     """The outcome of `exact_front`.
 
-    Parameters
-    ----------
-    status, gap, seconds, solver, message
-        See `optimize.programs.linear.ProgramOutcome`. "optimal": the front is complete, and the gap 0.
-        "feasible": the time limit came first, or there were too many partial choices; all points are
-        feasible then and do not dominate each other, others may be missing, and the gap is None.
-    objectives : tuple of str
-        The minimised ones first.
-    chosen : tuple of dict
-        One choice per point, as `Choice.chosen`; designs with equal objectives are one point.
-    values : ndarray of shape (points, objectives)
-        Correctly rounded sums over the chosen options, sorted by the first objective.
-    bound : tuple of float
-        No design has an objective better than this, per objective; empty if there is no design.
-    states : int
-        Most partial sums kept at a time.
+    "optimal": the front is complete, and the gap 0. "feasible": the time limit came first, or there were too
+    many partial choices; all points are feasible then and do not dominate each other, others may be missing,
+    and the gap is None.
     """
 
-    objectives: tuple[str, ...]
+    objectives: tuple[str, ...]  #: The minimised ones first
+    #: One choice per point, as `Choice.chosen`; designs with equal objectives are one point
     chosen: tuple[dict[str, int], ...]
+    #: Correctly rounded sums over the chosen options, (points, objectives), sorted by the first objective
     values: FloatArray
+    #: No design has an objective better than this, per objective; empty if there is no design
     bound: tuple[float, ...]
-    states: int
+    states: int  #: Most partial sums kept at a time
 
 
 def exact_front(
@@ -228,28 +218,17 @@ TRIES = 50
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(ProgramOutcome):
-    """The outcome of `choose`.
+    """The outcome of `choose`; "optimal" is proven up to the resolution."""
 
-    Parameters
-    ----------
-    status, gap, seconds, solver, message
-        See `optimize.programs.linear.ProgramOutcome`; "optimal" is proven up to the resolution.
-    chosen : dict of str to int
-        The row of the chosen option of every group, for components that of every field;
-        empty without a solution.
-    objective, bound : float or None
-        Sum of the objective over the chosen options, and the bound that no choice is better than.
-    resolution : float
-        By how much a choice may be better that HiGHS does not tell apart: 0 of whole numbers, else 1e-6 of
-        the objective's largest range within a group. 0 if it was not asked. [unit of the objective]
-    totals : dict of str to float
-        Correctly rounded sums over the chosen options: the objective and every metric with a budget.
-    """
-
+    #: The row of the chosen option of every group, for components that of every field; empty without a
+    #: solution
     chosen: dict[str, int]
-    objective: float | None
-    bound: float | None
+    objective: float | None  #: Sum of the objective over the chosen options
+    bound: float | None  #: No choice is better than this
+    #: Correctly rounded sums over the chosen options: the objective and every metric with a budget
     totals: dict[str, float]
+    #: By how much a choice may be better that HiGHS does not tell apart: 0 of whole numbers, else 1e-6 of the
+    #: objective's largest range within a group. 0 if it was not asked. [unit of the objective]
     resolution: float = 0.0
 
 

@@ -24,21 +24,11 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Placement(ProgramOutcome):
-    """The outcome of `place`.
+    """The outcome of `place`."""
 
-    Parameters
-    ----------
-    status, gap, seconds, solver, message
-        See `optimize.programs.linear.ProgramOutcome`.
-    nodes : tuple of int
-        The node of every part; empty without a placement.
-    cost, bound : float or None
-        Traffic times distance plus node costs, and the bound that no placement costs less than.
-    """
-
-    nodes: tuple[int, ...]
-    cost: float | None
-    bound: float | None
+    nodes: tuple[int, ...]  #: The node of every part; empty without a placement
+    cost: float | None  #: Traffic times distance plus node costs
+    bound: float | None  #: No placement costs less than this
 
 
 def place(

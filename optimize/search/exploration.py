@@ -79,69 +79,39 @@ class Exploration(Objectives):
 
     Rows of the table are ordered by design number. ``front``, ``knee`` and ``feasible`` refer
     to rows; ``table["design"]`` has the design numbers of the space.
-
-    Parameters
-    ----------
-    space : Space
-        What was explored.
-    method : str
-        How.
-    minimize, maximize : tuple of str
-        The objectives.
-    subject_to : dict of str to (low, high)
-        The limits.
-    table : dict of str to ndarray
-        Tidy columns: ``design``, every varied field, every metric. Of an estimate the column
-        has the best value and ``<metric>_low`` and ``<metric>_high`` its interval.
-    feasible : ndarray of bool
-        Whether a row satisfies ``subject_to``, is ``stable`` if the model says so, and is
-        infinitely bad in no objective.
-    front : ndarray of int
-        Rows of the nondominated feasible designs (see `optimize.nondominated`), ascending;
-        designs with equal objectives are all kept.
-    duplicates : int
-        How many designs of the front repeat the objectives of an earlier one: it has `distinct` points.
-    knee : int or None
-        The row of the knee of the front (see `optimize.knee_index`); None without a front.
-    excluded : tuple of Exclusion
-        One entry per constraint of the space, for designs that are not stable or infinitely bad
-        in an objective if there are any, and one per side of ``subject_to``.
-    closest : int or None
-        If no row is feasible, the one that misses the fewest constraints by an infinite amount,
-        and of those violates the others least (see `violation`); None if all miss by infinite
-        amounts alike.
-    evaluations, restored : int
-        Designs evaluated by this call, and taken from its store.
-    holes : tuple of Hole
-        Designs at which the model raised or returned NaN, by kind of error: how many, and the first with what
-        was said there. They are in no other count but the two above, and in no table.
-    history : tuple of Step
-        The path of a greedy or coordinate search; empty otherwise.
-    proof : Proof or None
-        The grounds of the exact method; None for other methods.
-    feasible_designs : int
-        Number of feasible designs.
-    complete : bool
-        Whether the table has every design that was looked at. If not (``keep="front"``), it has one row
-        for each distinct point of the front, its first design, and in ``ties`` how many designs have the
-        same objectives; if nothing is feasible, it has the closest design.
     """
 
-    space: Space
-    method: str
+    space: Space  #: What was explored
+    method: str  #: How
+    #: Tidy columns: ``design``, every varied field, every metric. Of an estimate the column has the best
+    #: value and ``<metric>_low`` and ``<metric>_high`` its interval
     table: Columns
+    #: Whether a row satisfies ``subject_to``, is ``stable`` if the model says so, and is infinitely bad in no
+    #: objective
     feasible: BoolArray
+    #: Rows of the nondominated feasible designs (see `optimize.nondominated`), ascending; designs with equal
+    #: objectives are all kept
     front: IntArray
+    #: How many designs of the front repeat the objectives of an earlier one: it has `distinct` points
     duplicates: int
-    knee: int | None
+    knee: int | None  #: The row of the knee of the front (see `optimize.knee_index`); None without a front
+    #: One entry per constraint of the space, for designs that are not stable or infinitely bad in an
+    #: objective if there are any, and one per side of ``subject_to``
     excluded: tuple[Exclusion, ...]
-    evaluations: int
-    restored: int
+    evaluations: int  #: Designs evaluated by this call
+    restored: int  #: Designs taken from its store
+    #: If no row is feasible, the one that misses the fewest constraints by an infinite amount, and of those
+    #: violates the others least; None if all miss by infinite amounts alike
     closest: int | None = None
-    history: tuple[Step, ...] = ()
-    proof: Proof | None = None
-    feasible_designs: int = 0
+    history: tuple[Step, ...] = ()  #: The path of a greedy search; empty otherwise
+    proof: Proof | None = None  #: The grounds of the exact method; None for other methods
+    feasible_designs: int = 0  #: Number of feasible designs
+    #: Whether the table has every design that was looked at. If not (``keep="front"``), it has one row for
+    #: each distinct point of the front, its first design, and in ``ties`` how many designs have the same
+    #: objectives; if nothing is feasible, it has the closest design
     complete: bool = True
+    #: Designs at which the model raised or returned NaN, by kind of error: how many, and the first with what
+    #: was said there. They are in no other count but evaluations and restored, and in no table
     holes: tuple[Hole, ...] = ()
 
     def plot(self, axes: Any = None) -> Any:

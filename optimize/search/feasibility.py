@@ -19,32 +19,20 @@ Tally = tuple["Exclusion", Counter[str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Exclusion:
-    """Number of designs that one constraint excludes, and the least miss among them.
+    """Number of designs that one constraint excludes, and the least miss among them."""
 
-    Parameters
-    ----------
-    constraint : str
-        One side of a ``subject_to`` range (``"cost <= 40"``), the name of a constraint of the
-        space, ``"stable"``, or that an objective is finite (``"latency < inf"``).
-    designs : int
-        Number of designs that violate it, whatever else they violate.
-    nearest : int or None
-        Number of the excluded design that misses least, the first of equals; None for a
-        constraint without a measure, if all miss it by an infinite amount, or if none is excluded.
-    value, miss : float or None
-        Its value and how far that is outside the range; of a design that is not stable, the load
-        of its fullest resource and how far that is above 1. The miss alone is infinite where it
-        is for all.
-    resources : str
-        Of designs that are not stable, which resources fill up first.
-    """
-
+    #: One side of a ``subject_to`` range (``"cost <= 40"``), the name of a constraint of the space,
+    #: ``"stable"``, or that an objective is finite (``"latency < inf"``)
     constraint: str
-    designs: int
+    designs: int  #: Number of designs that violate it, whatever else they violate
+    #: Number of the excluded design that misses least, the first of equals; None for a constraint without a
+    #: measure, if all miss it by an infinite amount, or if none is excluded
     nearest: int | None = None
+    #: Its value; of a design that is not stable, the load of its fullest resource
     value: float | None = None
+    #: How far the value is outside the range, or the load above 1; infinite, and alone, where it is for all
     miss: float | None = None
-    resources: str = ""
+    resources: str = ""  #: Of designs that are not stable, which resources fill up first
 
     def __str__(self) -> str:
         text = f"{self.constraint} excludes {self.designs} designs"
@@ -70,9 +58,9 @@ class Demand:
 class Objectives:
     """The names of what is wanted small and large, and the ranges that hold."""
 
-    minimize: tuple[str, ...]
-    maximize: tuple[str, ...]
-    subject_to: dict[str, Range]
+    minimize: tuple[str, ...]  #: The minimised objectives
+    maximize: tuple[str, ...]  #: The maximised ones
+    subject_to: dict[str, Range]  #: The limits ``{metric: (low, high)}``
 
     @property
     def objectives(self) -> tuple[str, ...]:

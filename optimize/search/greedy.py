@@ -22,45 +22,19 @@ _Rank = tuple[float, int, float]
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One design that a search looked at.
+    """One design that a search looked at."""
 
-    Parameters
-    ----------
-    path : int
-        Which weighting.
-    weights : tuple of float
-        Its weights, one per objective.
-    start : int
-        Which start: 0 is the base design, the others are random.
-    sweep : int
-        Which pass over the fields, from 1.
-    field : str or None
-        The field that is scanned; None for the start.
-    value : object
-        The value tried.
-    design : int
-        Number of the design.
-    costs : tuple of float
-        Its objectives, maximised ones negated.
-    better : bool
-        Whether it was better than everything before it in this scan.
-    kept : bool
-        Whether the field keeps this value when the scan ends.
-    evaluated : bool
-        Whether it had to be evaluated, rather than having been looked at before.
-    """
-
-    path: int
-    weights: tuple[float, ...]
-    start: int
-    sweep: int
-    field: str | None
-    value: Any
-    design: int
-    costs: tuple[float, ...]
-    better: bool
-    kept: bool
-    evaluated: bool
+    path: int  #: Which weighting
+    weights: tuple[float, ...]  #: Its weights, one per objective
+    start: int  #: Which start: 0 is the base design, the others are random
+    sweep: int  #: Which pass over the fields, from 1
+    field: str | None  #: The field that is scanned; None for the start
+    value: Any  #: The value tried
+    design: int  #: Number of the design
+    costs: tuple[float, ...]  #: Its objectives, maximised ones negated
+    better: bool  #: Whether it was better than everything before it in this scan
+    kept: bool  #: Whether the field keeps this value when the scan ends
+    evaluated: bool  #: Whether it had to be evaluated, rather than having been looked at before
 
 
 def simplex_weights(objectives: int, divisions: int = 4) -> list[tuple[float, ...]]:

@@ -51,13 +51,13 @@ CHECKED = 512
 class ProofStep:
     """State of the exact method after a step."""
 
-    seconds: float  # Since the start. [s]
-    evaluations: int  # Designs solved
-    boxes: int  # Boxes of designs that may hold something better
-    bound: tuple[float, ...]  # No design has an objective better than this; infinitely good where unknown
-    # Relative distance of the best value from its bound; of several objectives the part of the hypervolume of
-    # front and bounds, up to the worst feasible values seen, that the front does not have. 1 before there is
-    # a feasible design, 0 if proven
+    seconds: float  #: Since the start. [s]
+    evaluations: int  #: Designs solved
+    boxes: int  #: Boxes of designs that may hold something better
+    bound: tuple[float, ...]  #: No design has an objective better than this; infinitely good where unknown
+    #: Relative distance of the best value from its bound; of several objectives the part of the hypervolume
+    #: of front and bounds, up to the worst feasible values seen, that the front does not have. 1 before there
+    #: is a feasible design, 0 if proven
     gap: float
 
     def __str__(self) -> str:
@@ -70,37 +70,20 @@ class ProofStep:
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """Grounds on which the exact method excluded the designs that it did not solve.
+    """Grounds on which the exact method excluded the designs that it did not solve."""
 
-    Parameters
-    ----------
-    proven : bool
-        Whether every distinct point of the front was found, provided that the bounds hold. Points that
-        differ by less than 1e-9 of their values (of sums by 1e-6 of their range) count as one.
-    steps : tuple of ProofStep
-        The state from step to step, the last one at the end.
-    boxes : int
-        Boxes of designs that were bounded.
-    unseen : int
-        Designs, of those that the constraints of the space admit, that were not solved.
-    assumes : str
-        The conditions under which the bounds hold, in words.
-    sums : tuple of str
-        Metrics that were found to be sums of choices or of pairs, and hold as rows of the program.
-    unbounded : tuple of str
-        Metrics of which nothing is known before a design is solved.
-    contradicted : tuple of str
-        Declared directions and sums that a solved design contradicts. They were given up, and the search
-        repeated without them.
-    """
-
+    #: Whether every distinct point of the front was found, provided that the bounds hold. Points that differ
+    #: by less than 1e-9 of their values (of sums by 1e-6 of their range) count as one
     proven: bool
-    steps: tuple[ProofStep, ...]
-    boxes: int
-    unseen: int
-    assumes: str = ""
+    steps: tuple[ProofStep, ...]  #: The state from step to step, the last one at the end
+    boxes: int  #: Boxes of designs that were bounded
+    unseen: int  #: Designs, of those that the constraints of the space admit, that were not solved
+    assumes: str = ""  #: The conditions under which the bounds hold, in words
+    #: Metrics that were found to be sums of choices or of pairs, and hold as rows of the program
     sums: tuple[str, ...] = ()
-    unbounded: tuple[str, ...] = ()
+    unbounded: tuple[str, ...] = ()  #: Metrics of which nothing is known before a design is solved
+    #: Declared directions and sums that a solved design contradicts. They were given up, and the search
+    #: repeated without them
     contradicted: tuple[str, ...] = ()
 
     @property

@@ -251,24 +251,12 @@ def epsilon_thin(objectives: npt.ArrayLike, epsilon: float, /, *, maximize: Mask
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FrontComparison:
-    """Quality of a front found by a heuristic, beside the exact one.
+    """Quality of a front found by a heuristic, beside the exact one."""
 
-    Parameters
-    ----------
-    exact_points : int
-        Points of the exact front.
-    missed : ndarray of int
-        Rows of the exact front whose objectives no found point has.
-    hypervolume_ratio : float
-        Volume of the found over that of the exact front, 1 if nothing is lost.
-    reference : ndarray
-        The reference point of both volumes, in the units of the objectives.
-    """
-
-    exact_points: int
-    missed: IntArray
-    hypervolume_ratio: float
-    reference: FloatArray
+    exact_points: int  #: Points of the exact front
+    missed: IntArray  #: Rows of the exact front whose objectives no found point has
+    hypervolume_ratio: float  #: Volume of the found over that of the exact front, 1 if nothing is lost
+    reference: FloatArray  #: The reference point of both volumes, in the units of the objectives
 
     @property
     def found_points(self) -> int:

@@ -35,10 +35,10 @@ STOPS = (MisuseError, MemoryError, OSError, ImportError)
 class Hole:
     """Designs at which the model had no answer but one kind of error."""
 
-    error: str  # Name of the exception, or ``"NaN"``
-    designs: int  # How many designs
-    first: int  # The number of the first of them
-    line: str  # What the model said there, in one line
+    error: str  #: Name of the exception, or ``"NaN"``
+    designs: int  #: How many designs
+    first: int  #: The number of the first of them
+    line: str  #: What the model said there, in one line
 
     def __str__(self) -> str:
         return f"{self.error}: {self.line}"
