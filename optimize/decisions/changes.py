@@ -11,7 +11,7 @@ import numpy as np
 from optimize.analysis.sizing import size
 from optimize.checks import SIGNS, Range, sides
 from optimize.decisions.reasons import Question
-from optimize.spaces.evaluation import LOAD, RESOURCE, STABLE, metric_columns
+from optimize.spaces.evaluation import LOAD, RESOURCE, STABLE, ends_of, metric_columns
 from qmodels.systems.spec.fields import get_field, replace_fields, takes_array
 
 Evaluate = Callable[[Any], object]
@@ -136,8 +136,7 @@ def simulated_growth(
 
 
 def _interval(columns: Any, name: str) -> Interval:
-    parts = (f"{name}_low", name, f"{name}_high")
-    low, best, high = (float(columns.get(part, columns[name])[0]) for part in parts)
+    low, best, high = (float(columns.get(part, columns[name])[0]) for part in ends_of(name))
     return low, best, high
 
 

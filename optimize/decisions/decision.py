@@ -13,6 +13,7 @@ from optimize.checks import Range
 from optimize.search.exploration import Exploration, said_distinct
 from optimize.search.feasibility import objective_values
 from optimize.search.pareto import FloatArray, IntArray, ideal_distance
+from optimize.spaces.evaluation import ends_of
 from optimize.spaces.numbering import Columns
 from optimize.spaces.running import distinct_rows
 
@@ -64,7 +65,7 @@ class Decision:
 
     def interval(self, metric: str, row: int) -> tuple[float, float, float]:
         """Return low, best and high of a metric of a design; of one without interval its value thrice."""
-        names = (f"{metric}_low", metric, f"{metric}_high") if metric in self.corrected else (metric,) * 3
+        names = ends_of(metric) if metric in self.corrected else (metric,) * 3
         low, best, high = (float(self.table[name][row]) for name in names)
         return low, best, high
 

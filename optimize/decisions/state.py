@@ -24,7 +24,7 @@ from optimize.search.pareto import (
     nondominated,
     undominated,
 )
-from optimize.spaces.evaluation import LOAD, STABLE, metric_columns, saturated
+from optimize.spaces.evaluation import LOAD, STABLE, ends_of, metric_columns, saturated
 
 DRAWS = 32
 """Possible truths that are drawn."""
@@ -133,11 +133,11 @@ class State:
         for name in self._correction.metrics:
             if name not in columns:
                 raise ValueError(f"simulate returned no metric {name!r}{checks.nearest(name, columns)}")
-            parts = [float(columns.get(part, columns[name])[0]) for part in _parts(name)]
+            parts = [float(columns.get(part, columns[name])[0]) for part in ends_of(name)]
             if np.isnan(parts).any():
                 label = self.model.space.label(int(self.model.table["design"][row]))
                 raise ValueError(f"simulate returned NaN for {name!r} at {label}")
-            values |= dict(zip(_parts(name), parts, strict=True))
+            values |= dict(zip(ends_of(name), parts, strict=True))
         if STABLE in columns and STABLE in self.model.table:
             values[STABLE] = bool(columns[STABLE][0])
         return values
@@ -148,7 +148,7 @@ class State:
         for name in names:
             simulated = np.array([self._found[row][name] for row in rows.tolist()], dtype=float)
             columns = self._correction.columns(name, rows, simulated, calibrated=calibrated)
-            for part, column in zip(_parts(name), columns, strict=True):
+            for part, column in zip(ends_of(name), columns, strict=True):
                 column[rows] = [self._found[row][part] for row in rows.tolist()]
                 table[part] = column
         self._keeps_up = self._stability()
@@ -157,7 +157,7 @@ class State:
         goals = self._goals
         self._by_best = conclude(goals, table, space=self.model.space, method=self.model.method)
         self._ends = {
-            name: tuple(table[part if name in self._needed else name].astype(float) for part in _parts(name))
+            name: tuple(table[part if name in self._needed else name].astype(float) for part in ends_of(name))
             for name in dict.fromkeys((*goals.objectives, *goals.subject_to))
         }
         self._now = self._by_best
@@ -359,7 +359,3 @@ class State:
             better = f"by more than {TIED:.0%} of the front's ranges"
             return f"{rule} among {among}; no other is expected to be better {better}"
         return f"{rule} among {among}, as far as the budget reached"
-
-
-def _parts(name: str) -> tuple[str, str, str]:
-    return f"{name}_low", name, f"{name}_high"

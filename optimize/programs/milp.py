@@ -309,30 +309,30 @@ def choose(
     if not message:
         few, exact, _ = joined(program, most=FEW, thin=False)
         if exact:
-            totals = program.totals(few)
-            within = np.flatnonzero((totals <= program.bounds).all(axis=1))
+            costs = program.totals(few)
+            within = np.flatnonzero((costs <= program.bounds).all(axis=1))
             if within.size:
-                status, cells = "optimal", few[within[totals[within, 0].argmin()]].tolist()
+                status, cells = "optimal", few[within[costs[within, 0].argmin()]].tolist()
             message = "" if within.size else OVER_BUDGET
         else:
             status, cells, bound, message, resolution = _solved(program, deadline)
             solver = solver_name()
-    sums = None if cells is None else program.totals(cells)[0].tolist()
-    value = None if sums is None else sums[0]
+    value, totals, chosen = None, dict[str, float](), dict[str, int]()
+    if cells is not None:
+        sums = program.totals(cells)[0].tolist()
+        value, chosen = sums[0], program.choice(cells)
+        signed = zip(program.rows, sums, strict=True)
+        totals = {metric: side * total + 0.0 for (metric, side, _), total in signed}
     if status == "optimal" and value is not None:
         bound = value - resolution
     known = min(bound, inf if value is None else value) if -inf < bound < inf else None
     return Choice(
         status=status,
-        chosen={} if cells is None else program.choice(cells),
+        chosen=chosen,
         objective=None if value is None else sign * value + 0.0,
         bound=None if known is None else sign * known + 0.0,
         gap=gap_of(value, known),
-        totals={}
-        if sums is None
-        else {
-            metric: side * total + 0.0 for (metric, side, _), total in zip(program.rows, sums, strict=True)
-        },
+        totals=totals,
         resolution=resolution,
         seconds=time.perf_counter() - start,
         solver=solver,

@@ -24,9 +24,8 @@ from optimize.search.milp import Milp, Proof
 from optimize.search.pareto import FloatArray
 from optimize.search.survey import Survey, surveyed
 from optimize.spaces.chunk_store import ChunkStore, model_text
-from optimize.spaces.evaluation import stack
-from optimize.spaces.numbering import Columns, Designs, holes_of
-from optimize.spaces.running import Plan, Runner
+from optimize.spaces.numbering import Columns, Designs, Found, holes_of
+from optimize.spaces.running import Plan, Runner, joined_found
 from optimize.spaces.space import Space
 
 if TYPE_CHECKING:
@@ -124,8 +123,7 @@ class Evaluator:
 
     def __init__(self, runner: Runner, goals: Goals, progress: Callable[[int, int], None]) -> None:
         self.runner, self.goals, self._progress = runner, goals, progress
-        self._designs: list[Designs] = []
-        self._blocks: list[Columns] = []
+        self._parts: list[Found] = []
         self._evaluations = self._looked = 0
 
     def columns(self, numbers: Designs) -> Columns:
@@ -133,8 +131,7 @@ class Evaluator:
         metrics, evaluations = self.runner.run(numbers)
         self._evaluations += evaluations
         self._looked += numbers.size
-        self._designs.append(numbers)
-        self._blocks.append(metrics)
+        self._parts.append(Found(numbers, metrics, {}))
         self._progress(self._looked, self._looked)
         plan = self.runner.plan
         return {**plan.space.columns(numbers), **metrics, **plan.compared(metrics)}
@@ -152,12 +149,10 @@ class Evaluator:
 
     def found(self) -> tuple[Designs, Columns, int]:
         """Return all designs looked at in ascending order, their metrics, and the evaluations spent."""
-        if not self._designs:
-            return np.zeros(0, dtype=np.int64), {}, 0
-        numbers = np.concatenate(self._designs)
-        metrics = stack(self._blocks, numbers, self.runner.plan.space)
-        rows = np.argsort(numbers)
-        return numbers[rows], {name: column[rows] for name, column in metrics.items()}, self._evaluations
+        every = joined_found(self._parts, self.runner.plan)
+        rows = np.argsort(every.designs)
+        metrics = {name: column[rows] for name, column in every.columns.items()}
+        return every.designs[rows], metrics, self._evaluations
 
 
 def explore(

@@ -107,9 +107,7 @@ class Goals(Objectives):
         worst = [(n, "<", np.inf) for n in self.minimize] + [(n, ">", -np.inf) for n in self.maximize]
         for name, sign, bound in worst:
             rows = np.flatnonzero((table[name] == bound) & ~full)
-            one = Exclusion(
-                constraint=f"{name} {sign} {bound}", designs=rows.size, miss=np.inf if rows.size else None
-            )
+            one = _exclusion(f"{name} {sign} {bound}", rows, rows, np.full(rows.size, np.inf))
             found.append((one, resources(table, rows)))
             feasible[rows] = False
         for (name, sign, bound), miss in misses(table, self.subject_to).items():
@@ -174,18 +172,13 @@ def _shortfalls(table: Columns, subject_to: dict[str, Range]) -> list[FloatArray
 
 
 def _exclusion(constraint: str, designs: IntArray, values: Column, miss: FloatArray) -> Exclusion:
+    one = Exclusion(constraint=constraint, designs=miss.size)
     if not miss.size:
-        return Exclusion(constraint=constraint, designs=0)
+        return one
     k = int(miss.argmin())
     if np.isinf(miss[k]):
-        return Exclusion(constraint=constraint, designs=miss.size, miss=float(miss[k]))
-    return Exclusion(
-        constraint=constraint,
-        designs=miss.size,
-        nearest=int(designs[k]),
-        value=float(values[k]),
-        miss=float(miss[k]),
-    )
+        return replace(one, miss=float(miss[k]))
+    return replace(one, nearest=int(designs[k]), value=float(values[k]), miss=float(miss[k]))
 
 
 def _unstable(table: Columns, rows: IntArray) -> Tally:

@@ -62,6 +62,11 @@ def words(counts: Counter[str]) -> str:
     return "full first: " + ", ".join(f"{name} in {count}" for name, count in ordered) if ordered else ""
 
 
+def ends_of(metric: str) -> tuple[str, str, str]:
+    """Return the names of the low end, the best value and the high end of an estimate."""
+    return f"{metric}_low", metric, f"{metric}_high"
+
+
 DESCRIBING = ("main", "model", "saved_as", "title")
 """Attributes of an answer with metrics that say what it is: no columns."""
 
@@ -96,8 +101,9 @@ def metric_columns(result: object, shape: int | tuple[int, ...] | None = None) -
         # What is not known to keep up is not feasible.
         parts = {name: False if name == STABLE and value is None else value}
         if hasattr(value, "best"):
-            bounds = ("low", "high") if hasattr(value, "low") and hasattr(value, "high") else ()
-            parts = {name: value.best} | {f"{name}_{end}": getattr(value, end) for end in bounds}
+            low, _, high = ends_of(name)
+            whole = hasattr(value, "low") and hasattr(value, "high")
+            parts = {name: value.best} | ({low: value.low, high: value.high} if whole else {})
         arrays = {part: _as_column(values, shape) for part, values in parts.items()}
         good = {part: array for part, array in arrays.items() if array is not None}
         if len(good) == len(arrays):

@@ -59,11 +59,8 @@ def said(error: BaseException) -> str:
 
 def holes_of(errors: Mapping[int, str]) -> tuple[Hole, ...]:
     """Return the holes of designs with their errors."""
-    found = []
-    for design, text in errors.items():
-        kind, line = text.split(": ", 1)
-        found.append(Hole(error=kind, designs=1, first=design, line=line))
-    return joined(found)
+    told = ((design, text.split(": ", 1)) for design, text in errors.items())
+    return joined(Hole(error=kind, designs=1, first=design, line=line) for design, (kind, line) in told)
 
 
 def joined(holes: Iterable[Hole]) -> tuple[Hole, ...]:
