@@ -198,23 +198,7 @@ def _loss(
 
 
 class Correction:
-    r"""Metrics of all rows, corrected by simulations of some.
-
-    Parameters
-    ----------
-    table : dict of str to ndarray
-        Every design by the model.
-    features : ndarray of shape (rows, features)
-        See `features_of`.
-    stated : mapping of str to array_like or None
-        The metrics to correct with the mean size of the error that the model states of itself:
-        relative to the true value, or a difference for those in `bounded`; None where it states nothing.
-    bounded : collection of str
-        Metrics between 0 and 1.
-    level : float
-        Share of the designs that the intervals are to cover.
-    seed : int
-        Of the folds.
+    r"""Metrics of all rows, corrected by simulations of some; its arguments are as in `optimize.decide`.
 
     Notes
     -----

@@ -178,13 +178,7 @@ class Exploration(Objectives):
         ]
 
     def compare(self, exact: Exploration) -> FrontComparison:
-        """Compare the front with that of an exhaustive exploration for the same objectives.
-
-        Returns
-        -------
-        FrontComparison
-            What is missed, with rows of the exact front (see `optimize.compare_fronts`).
-        """
+        """Compare the front with an exhaustive one for the same objectives; see `optimize.compare_fronts`."""
         if (exact.minimize, exact.maximize) != (self.minimize, self.maximize):
             raise ValueError(
                 f"explorations must have the same objectives, got {self.objectives} and {exact.objectives}"
@@ -257,20 +251,14 @@ def conclude(
     goals: Goals,
     table: Columns,
     *,
-    space: Space,
     seen: Columns | None = None,
     outside: tuple[int, ...] = (),
     holes: tuple[Hole, ...] = (),
-    evaluations: int = 0,
     **facts: Any,
 ) -> Exploration:
     """Conclude from a table of designs, ascending; `seen` has its columns as they are compared."""
     total, feasible, front = judged(goals, table, table if seen is None else seen, outside, holes)
-    restored = total.looked - evaluations
-    return of_kept(
-        goals, total, space=space, whole=(table, feasible, front), evaluations=evaluations,
-        restored=restored, **facts,
-    )  # fmt: skip
+    return of_kept(goals, total, whole=(table, feasible, front), **facts)
 
 
 def of_kept(
@@ -279,15 +267,10 @@ def of_kept(
     *,
     space: Space,
     whole: tuple[Columns, BoolArray, IntArray] | None = None,
+    evaluations: int = 0,
     **facts: Any,
 ) -> Exploration:
-    """Conclude from what is kept of designs; `whole` is a table of all of them, feasible rows and the front.
-
-    Raises
-    ------
-    ValueError
-        If the model has no answer at any design.
-    """
+    """Conclude from what is kept of designs; `whole`: a table of all of them, feasible rows and the front."""
     if total.holes and not total.designs:
         first = total.holes[0]
         raise ValueError(
@@ -321,6 +304,8 @@ def of_kept(
         excluded=(*outside, *goals.said(total.tallies)),
         closest=None if lost else int(rows[0]),
         complete=whole is not None,
+        evaluations=evaluations,
+        restored=total.looked - evaluations,
         holes=total.holes,
         **facts,
     )

@@ -197,14 +197,8 @@ def surveyed(
     finally:
         state.save()
     total = state.total()
-    return of_kept(
-        goals,
-        total,
-        space=space,
-        method="exhaustive",
-        evaluations=total.looked - state.restored,
-        restored=state.restored,
-    )
+    evaluations = total.looked - state.restored
+    return of_kept(goals, total, space=space, method="exhaustive", evaluations=evaluations)
 
 
 def _points(done: npt.NDArray[np.bool_], points: int) -> int:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from optimize.spaces.numbering import Column, Designs, Found
+from optimize.spaces.numbering import Column, Columns, Designs, Found
 from optimize.spaces.space import Space
 from qmodels.systems.spec.hashing import stable_text
 
@@ -20,31 +21,6 @@ Marks = npt.NDArray[np.uint64]
 
 RAISED = "raised\n"
 """The one column of designs without an answer: their errors. No metric is called like that."""
-
-
-class _Chunks:
-    """The chunks of a file, to be found by the marks of their designs."""
-
-    def __init__(self, records: list[Any]) -> None:
-        self.columns = [
-            {n: text_array(column) for n, column in record["columns"].items()} for record in records
-        ]
-        marks = [text_array(record["marks"]).reshape(-1, 2) for record in records]
-        joined = np.concatenate([np.zeros((0, 2), dtype=np.uint64), *marks])
-        order = np.argsort(joined[:, 0], kind="stable")
-        sizes = list(map(len, marks))
-        self._marks = joined[order]
-        self._chunk = np.repeat(np.arange(len(marks)), sizes)[order]
-        self._place = np.concatenate([np.zeros(0, dtype=np.int64), *map(np.arange, sizes)])[order]
-
-    def find(self, marks: Marks) -> tuple[Designs, Designs, Designs]:
-        """Return rows of the marks that are known, and the chunk and the place in it of each."""
-        if not len(self._marks):
-            none = np.zeros(0, dtype=np.int64)
-            return none, none, none
-        at = np.minimum(np.searchsorted(self._marks[:, 0], marks[:, 0]), len(self._marks) - 1)
-        rows = np.flatnonzero((self._marks[at] == marks).all(axis=1))
-        return rows, self._chunk[at[rows]], self._place[at[rows]]
 
 
 class ChunkStore:
@@ -62,26 +38,42 @@ class ChunkStore:
 
     def __init__(self, records: ResultStore, space: Space, identity: str) -> None:
         self._records, self._space = records, space
-        self._chunks: _Chunks | None = None
         self._prefix = f"chunk:{digest_of(model_text(space, identity))}"
         self._marks = [
             np.array([_mark(f"{field}={stable_text(v, path=field)}") for v in space.choices[name]], np.uint64)
             for name, field in space.paths.items()
         ]
 
+    @cached_property
+    def _chunks(self) -> tuple[list[Columns], Marks, Designs, Designs]:
+        """Columns of each chunk; marks of designs, sorted, with the chunk of each and its place there."""
+        records = [record for _, record in self._records.scan(self._prefix)]
+        columns = [{n: text_array(column) for n, column in record["columns"].items()} for record in records]
+        marks = [text_array(record["marks"]).reshape(-1, 2) for record in records]
+        every = np.concatenate([np.zeros((0, 2), dtype=np.uint64), *marks])
+        order = np.argsort(every[:, 0], kind="stable")
+        sizes = list(map(len, marks))
+        chunk = np.repeat(np.arange(len(marks)), sizes)
+        place = np.concatenate([np.zeros(0, dtype=np.int64), *map(np.arange, sizes)])
+        return columns, every[order], chunk[order], place[order]
+
     def restore(self, designs: Designs) -> list[Found]:
         """Return the finished among some distinct designs, a block for each chunk that has some of them.
 
         Chunks are read once: what others put into the file later is not seen.
         """
-        if self._chunks is None:
-            self._chunks = _Chunks([record for _, record in self._records.scan(self._prefix)])
-        rows, chunks, places = self._chunks.find(self._of(designs))
+        columns, known, chunks, places = self._chunks
+        if not len(known):
+            return []
+        marks = self._of(designs)
+        at = np.minimum(np.searchsorted(known[:, 0], marks[:, 0]), len(known) - 1)
+        rows = np.flatnonzero((known[at] == marks).all(axis=1))
+        chunks, places = chunks[at[rows]], places[at[rows]]
         order = np.argsort(chunks, kind="stable")
         parts = np.split(order, np.flatnonzero(np.diff(chunks[order])) + 1) if order.size else []
         blocks = []
         for part in parts:
-            chunk, own = self._chunks.columns[chunks[part[0]]], designs[rows[part]]
+            chunk, own = columns[chunks[part[0]]], designs[rows[part]]
             block = {name: column[places[part]] for name, column in chunk.items()}
             if RAISED in block:
                 errors = dict(zip(own.tolist(), block[RAISED].tolist(), strict=True))

@@ -234,13 +234,8 @@ class Space(Grid):
     def sample(self, count: int, *, seed: int) -> Designs:
         """Return distinct designs drawn uniformly, ascending; the same for the same seed.
 
-        A space of more than a million designs is not enumerated for it.
-
-        Raises
-        ------
-        ValueError
-            If the constraints leave fewer designs (beyond a million: if hardly one of many
-            thousand draws passes).
+        A space of more than a million designs is not enumerated for it: it is an error there if hardly one of
+        many thousand draws is admitted, and elsewhere if the constraints leave fewer designs.
         """
         checks.whole("count", count, least=0)
         rng = np.random.default_rng(seed)

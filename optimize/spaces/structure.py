@@ -28,11 +28,6 @@ class Structure:
 
     ``choices``: the values of every field; ``conditions``: ``{field: {other: values}}``: the field matters
     only where every other one matters and has one of its values.
-
-    Raises
-    ------
-    ValueError
-        For an unknown field, a value that is no choice, or fields that depend on each other.
     """
 
     def __init__(self, choices: Mapping[str, tuple[Any, ...]], conditions: Conditions) -> None:
