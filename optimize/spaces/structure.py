@@ -72,19 +72,12 @@ class Structure:
 
     def canonical(self, digits: Sequence[Digits]) -> list[Digits]:
         """Return digits per axis with 0 for every field that does not matter."""
-        result = list(digits)
-        for axis, here in self.matters(digits).items():
-            result[axis] = np.where(here, result[axis], 0)
-        return result
-
-    def matters(self, digits: Sequence[Digits]) -> dict[int, npt.NDArray[np.bool_]]:
-        """Return for every conditional axis where it matters."""
-        result: dict[int, npt.NDArray[np.bool_]] = {}
+        result, matters = list(digits), dict[int, npt.NDArray[np.bool_]]()
         for axis in self.order:
-            here = np.ones(digits[axis].shape, dtype=bool)
+            matters[axis] = np.ones(digits[axis].shape, dtype=bool)
             for other, allowed in self.parents[axis].items():
-                here &= allowed[digits[other]] & result.get(other, np.True_)
-            result[axis] = here
+                matters[axis] &= allowed[digits[other]] & matters.get(other, np.True_)
+            result[axis] = np.where(matters[axis], result[axis], 0)
         return result
 
     def cells(self, axes: Iterable[int] | None = None) -> list[Cell]:
@@ -153,11 +146,6 @@ def _joined(sets: Iterable[Iterable[int]]) -> list[set[int]]:
     return found
 
 
-def cell_size(cell: Cell) -> int:
-    """Return the number of designs of a cell."""
-    return math.prod(map(len, cell))
-
-
 def cell_numbers(cell: Cell, strides: Sequence[int]) -> Digits:
     """Return the numbers of the designs of a cell in row-major order of its digits."""
     numbers = np.zeros(1, dtype=np.int64)
@@ -168,7 +156,7 @@ def cell_numbers(cell: Cell, strides: Sequence[int]) -> Digits:
 
 def draw(cells: Sequence[Cell], strides: Sequence[int], count: int, rng: np.random.Generator) -> Digits:
     """Return the numbers of designs drawn uniformly and independently from disjoint cells."""
-    weights = np.array([cell_size(cell) for cell in cells], dtype=float)
+    weights = np.array([math.prod(map(len, cell)) for cell in cells], dtype=float)
     which = rng.choice(len(cells), size=count, p=weights / weights.sum())
     numbers = np.zeros(count, dtype=np.int64)
     for k in np.unique(which):

@@ -211,5 +211,6 @@ def test_independent_conditions_multiply():
         many(),
         {name: [0, 1] if name.startswith("on") else range(5) for name in names},
         conditions={f"level{k}": {f"on{k}": [1]} for k in range(20)},
+        constraints=[lambda point: point["level3"] != 2],
     )
-    assert space.size == 6**20
+    assert space.size == 6**20 and space.count() == 5 * 6**19

@@ -245,6 +245,7 @@ def test_what_makes_no_sense_is_refused(tmp_path):
             explore(space(), solve, keep="front", **goals, **more)
     with pytest.raises(ValueError, match="identity must be a text that names the model of a store"):
         explore(space(), solve, keep="front", store=tmp_path / "a.sqlite", **goals)
+    assert not list(tmp_path.iterdir())
     nan = lambda chip: solve(chip) | {"cost": np.nan}  # noqa: E731
     with pytest.raises(
         ValueError, match="at none of 32 designs tried: design 0 .*: evaluate returned NaN for 'cost'"
