@@ -95,30 +95,25 @@ def differentiate(model: Model, point: Mapping[str, float]) -> Slopes:
     values = seen.stencil(rows, STAGES[0])
     at = seen.at(rows[:1], seen.x[:1, None])[0, 0]
     size = np.abs(at) / seen.size[:, None]
-    found, finest = _stage(seen, rows, STAGES[0], size), np.full(values.shape, np.nan)
-    for largest in STAGES[1:]:
-        with np.errstate(invalid="ignore"):
-            rest = ~(found[1] <= ENOUGH * (np.abs(found[0]) + 0.1 * size)) & np.isfinite(at)
-        fine = np.flatnonzero(rest.any(axis=1))
-        if not fine.size:
-            break
-        last = seen.stencil(fine, largest)
-        finest[fine] = last if largest == STAGES[-1] else np.nan
-        finer = _stage(seen, fine, largest, size[fine])
-        for k in range(0, 6, 2):
-            better = ~(found[k + 1][fine] <= finer[k + 1]) & ~np.isnan(finer[k])
-            for old, new in zip(found[k : k + 2], finer[k : k + 2], strict=True):
-                old[fine] = np.where(better, new, old[fine])
-    return _told(at, seen, values, finest, size, found)
+    (slopes, errors), finest = _stage(seen, rows, STAGES[0], size), np.full(values.shape, np.nan)
+    with np.errstate(invalid="ignore"):
+        rest = ~(errors[0] <= ENOUGH * (np.abs(slopes[0]) + 0.1 * size)) & np.isfinite(at)
+    fine = np.flatnonzero(rest.any(axis=1))
+    if fine.size:
+        finest[fine] = seen.stencil(fine, STAGES[1])
+        finer, off = _stage(seen, fine, STAGES[1], size[fine])
+        better = ~(errors[:, fine] <= off) & ~np.isnan(finer)
+        slopes[:, fine] = np.where(better, finer, slopes[:, fine])
+        errors[:, fine] = np.where(better, off, errors[:, fine])
+    return _told(at, seen, values, finest, size, slopes, errors)
 
 
-def _stage(seen: _Seen, rows: Any, largest: float, size: FloatArray) -> list[FloatArray]:
-    """Return the slope and its error, and the same below and above."""
-    found: list[FloatArray] = []
-    for order, side in ((6, 0), (4, -1), (4, 1)):
-        slope, error = seen.slope(rows, largest, order, side)
-        found += [slope, error + (1 + abs(side)) * EPSILON * size / (largest / 8)]
-    return found
+def _stage(seen: _Seen, rows: Any, largest: float, size: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the slope, that below and that above, and their errors."""
+    found = [seen.slope(rows, largest, order, side) for order, side in ((6, 0), (4, -1), (4, 1))]
+    slopes, errors = (np.stack(parts) for parts in zip(*found, strict=True))
+    blur = EPSILON * size / (largest / 8)
+    return slopes, errors + np.stack([blur, 2 * blur, 2 * blur])
 
 
 def _told(
@@ -127,10 +122,11 @@ def _told(
     values: FloatArray,
     finest: FloatArray,
     size: FloatArray,
-    found: list[FloatArray],
+    slopes: FloatArray,
+    errors: FloatArray,
 ) -> Slopes:
     """Return slopes with the words that say what they are."""
-    slope, error, below, below_error, above, above_error = found
+    (slope, below, above), (error, below_error, above_error) = slopes, errors
     h = seen.size[:, None, None] * STAGES[0] / 2.0 ** np.arange(4)[:, None]
     secants = (values[:, 1] - values[:, 0]) / (2 * h)
     kind = np.full(slope.shape, "smooth", dtype="U8")
