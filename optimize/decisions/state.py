@@ -227,7 +227,7 @@ class State:
         return mask
 
     def _far(self, rows: npt.ArrayLike) -> FloatArray:
-        """Return how far rows are from the ideal point of the front."""
+        """Return the distance of rows from the ideal point of the front."""
         values = self._now.values
         front = values[self._now.front]
         return ideal_distance(values[np.asarray(rows)], front, maximize=self.model.maximized)
