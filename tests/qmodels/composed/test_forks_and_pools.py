@@ -3,13 +3,13 @@
 import pytest
 from numpy.testing import assert_allclose
 
-from qmodels import Flow, Station, System, Tokens
+from qmodels import Flow, Station, System, Tokens, dram, queues
 from qmodels.composed import solve_system
 from qmodels.composed.couplings.closed_mva import closed_mva, profile_of
 from qmodels.composed.couplings.pools import leaving_scv
 from qmodels.laws import Deterministic, Erlang, Exponential
-from qmodels.steps import Acquire, Branch, Each, Hold, Release, Visit
-from qmodels.traffic import Poisson
+from qmodels.steps import Acquire, Branch, Each, Fork, Hold, Read, Release, Visit
+from qmodels.traffic import OnOff, Poisson
 
 
 def open_system(program, rate, *, arrivals=None, window=None, **parts):
@@ -86,3 +86,30 @@ def test_tokens_before_a_shared_server_let_the_others_wait_in_their_order():
     )
     assert_allclose([one, many], [3.0, 5.0], rtol=1e-3)
     assert one <= few < 0.8 * many
+
+
+def test_a_token_is_held_for_different_times_by_choice():
+    """One of them is a server whose services are the longer or the shorter ones."""
+    either = Branch(((Hold(Deterministic(mean=2.0)),), (Hold(Deterministic(mean=18.0)),)), (0.5, 0.5))
+    answer = open_system((Acquire("p"), either, Release("p")), 0.06, p=Tokens(count=1))
+    exact = queues.mg1(arrival_rate=0.06, mean_service_time=10.0, service_scv=0.64)
+    assert_allclose(answer.latency, exact.mean_response_time, rtol=1e-3)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize(
+    ("step", "parts"),
+    [(Visit("s"), {"s": Station(service=Exponential(mean=1.0))}), (Read("m"), {"m": dram("DDR4-3200")})],
+    ids=["bursts", "refreshes"],
+)
+def test_a_fork_ends_with_its_long_branch(step, parts, swapped):
+    """Also in its tail, where bursts and refreshes are: the other branch is as good as none."""
+    short = (Hold(Deterministic(mean=1e-6)),)
+    branches = (short, (step,)) if swapped else ((step,), short)
+    arrivals = OnOff(on_packets=10, peak_to_mean=4.0) if "s" in parts else None
+    rate = 0.6 if "s" in parts else 0.01
+    alone, fork = (
+        open_system(program, rate, arrivals=arrivals, **parts) for program in ((step,), (Fork(branches),))
+    )
+    for name in ("latency", "latency_p99"):
+        assert_allclose(fork[name], alone[name], rtol=1e-3, err_msg=name)
