@@ -3,8 +3,6 @@
 import subprocess
 import sys
 
-import pytest
-
 HEAVY = (
     "dpkt",
     "highspy",
@@ -28,11 +26,9 @@ def modules_after(statements):
     return set(run.stdout.splitlines()[-1].split())
 
 
-@pytest.mark.parametrize(
-    "package", ["qmodels", "optimize", "validate", "cases", "cases.study.packet_processor"]
-)
-def test_packages_import_numpy_at_most(package):
-    assert modules_after(f"import {package}").isdisjoint({*HEAVY, "typer", "rich"})
+def test_packages_import_numpy_at_most():
+    packages = "qmodels, optimize, validate, cases, cases.study.packet_processor"
+    assert modules_after(f"import {packages}").isdisjoint({*HEAVY, "typer", "rich"})
 
 
 def test_help_needs_no_numpy():
@@ -42,10 +38,10 @@ def test_help_needs_no_numpy():
     assert "typer" in loaded
 
 
-@pytest.mark.parametrize("statement", ["from qmodels import checks", "import qmodels.systems.spec.kind"])
-def test_a_module_of_ours_is_imported_without_the_packages_of_models(statement):
+def test_modules_of_ours_are_imported_without_the_packages_of_models():
     code = (
-        f"import sys\n{statement}\nprint([name for name in sys.modules if name.startswith('qmodels.queues')])"
+        "import sys, qmodels.systems.spec.kind\nfrom qmodels import checks\n"
+        "print([name for name in sys.modules if name.startswith('qmodels.queues')])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
 
