@@ -198,6 +198,7 @@ def test_the_result_shows_its_operations():
 def test_initial_order_has_runs_of_the_mean_length():
     rng = np.random.default_rng(1)
     assert initial_order(100, np.inf, rng).tolist() == list(range(100))
+    assert sorted(initial_order(1000, 1.0, rng).tolist()) == list(range(1000))
     order = initial_order(100_000, 16.0, rng)
     assert sorted(order.tolist()) == list(range(100_000))
     runs = 1 + np.count_nonzero(np.diff(order) != 1)

@@ -264,6 +264,8 @@ def initial_order(size: int, mean_run_length: float, rng: np.random.Generator) -
     """Return all blocks: runs of consecutive ones of geometric length, the runs in random order."""
     begins = rng.random(size) < 1 / mean_run_length
     begins[0] = True
+    if begins.all():
+        return rng.permutation(size)
     starts = np.flatnonzero(begins)
     lengths = np.diff(starts, append=size)
     shuffled = rng.permutation(starts.size)
