@@ -379,7 +379,7 @@ class LatencyWalk:
         branches = [self._branch(node, job) for node in nodes]
         late = max((b.late for b in branches), key=lambda late: late.mean)
         last = max_of_n([b.punctual for b in branches]) + late.moments
-        return self._joined(last, branches, len(branches), job)
+        return self._joined(last, branches, job)
 
     def _copies(self, count: Count, nodes: tuple[int, ...], run: Run, job: Job) -> ProgramLatency:
         mean, _ = moments_of(count.law)
@@ -391,7 +391,7 @@ class LatencyWalk:
                 [share, 1.0 - share],
                 [max_of_random_n(positive_law(count.law), one.punctual) + one.late.moments, NOTHING],
             )
-        return self._joined(last, [one], max(mean, 1.0), job)
+        return self._joined(last, [one], job)
 
     def _staggered(self, count: Count, node: int, holds: dict[str, int]) -> Moments | None:
         """Return when the last of copies is done that visit a part first, all at once; None if they do not.
@@ -469,15 +469,13 @@ class LatencyWalk:
             self.held.setdefault(pool, Held()).add(held.span, held.parts, 1.0)
         return program
 
-    def _joined(
-        self, last: Moments, branches: list[ProgramLatency], count: float, job: Job
-    ) -> ProgramLatency:
+    def _joined(self, last: Moments, branches: list[ProgramLatency], job: Job) -> ProgramLatency:
         """Return the time until branches have joined, less than that of independent ones."""
         longest = max(b.span.mean for b in branches)
         load = max(b.busy for b in branches)
         if last.finite and last.mean > longest and len(branches) > 1:
             # Branches that begin together meet like queues.
-            less = association(count, min(load, 1.0))
+            less = association(len(branches), min(load, 1.0))
             last = Moments(longest + (last.mean - longest) * less, last.variance)
         uncounted = max((b.uncounted for b in branches), key=lambda span: span.mean)
         program = ProgramLatency(
