@@ -293,7 +293,8 @@ class AtRegion:
 
     def holds_back(self, rate: float, jobs: int) -> bool:
         """Return whether so many jobs go round as slowly as they leave, though more would leave faster."""
-        return rate > NEARLY * self.down[jobs - 1] and NEARLY * self.down[jobs - 1 :].max() > rate
+        now, most = float(self.down[jobs - 1]), float(self.down[jobs - 1 :].max())
+        return NEARLY * now < rate < NEARLY * most
 
     def corrected(self, time: float, held: float, rate: float) -> float:
         """Return a time there as the region's own law makes it for jobs that find all tokens held."""
