@@ -17,7 +17,7 @@ SIMULATORS = {
     "noc": "noc.experiment:NocExperiment",
     "message-program": "messaging.experiment:ProgramExperiment",
     "dram": "dram.experiment:DramExperiment",
-    "cache": "cache.hierarchies:CacheExperiment",
+    "cache": "cache.experiment:CacheExperiment",
     "llc-processor": "llc_processor:LlcProcessorExperiment",
     "numa": "numa:NumaExperiment",
     "system": "composed.experiment:SystemExperiment",

@@ -5,7 +5,7 @@ import pytest
 import qmodels as qm
 from qmodels import CacheLevel, CacheSystem
 from qmodels.traffic import Zipf
-from validate.cache.hierarchies import CacheExperiment
+from validate.cache.experiment import CacheExperiment
 
 SPECS = {
     "one level": CacheSystem(private=(CacheLevel(lines=1000),)),
