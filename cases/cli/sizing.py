@@ -115,17 +115,18 @@ def _lines(spec: Any, found: Size, limits: dict[str, Range], which: str) -> list
     name, met = _words(found.field), found.value is not None
     asked = " and ".join(_limit(spec, metric, limits[metric]) for metric in limits)
     answer = _answer(spec, found, found.best)
+    shown = {found.best: answer}
+    if met and found.misses is not None:
+        shown[found.misses] = _answer(spec, found, found.misses)
     return [
         f"{name.capitalize()} {found.value:.6g} is the {which} that meets {asked}."
         if met
         else f"No {name} meets {asked}; the nearest is {found.best:.6g}.",
         *_traffic(spec, found.field),
-        _at(spec, answer, found.best, limits),
-        *([_at(spec, _answer(spec, found, found.misses), found.misses, limits)]
-          if met and found.misses is not None else []),
+        *(_at(spec, one, value, limits) for value, one in shown.items()),
         *_trusted(answer, found, limits),
         *_range_words(found, limits),
-    ]  # fmt: skip
+    ]
 
 
 def _traffic(spec: Any, sized_field: str) -> list[str]:
