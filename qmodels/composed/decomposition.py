@@ -301,19 +301,20 @@ class Decomposition:
             ends=ends.get(site.flow, 0.0),
             closed=self.system.flow(site.flow).closed,
             rounds=self._rounds.get((site.flow, site.part), 1.0) if ends else 1.0,
-            run=self._run(site),
+            **self._addresses(site),
         )
         trials = self.trials.get(site.number)
         return stream if trials is None else replace(stream, trials=trials)
 
-    def _run(self, site: Site) -> float:
-        """Return how many consecutive blocks the accesses of a site go along, mean; 0 if anywhere."""
+    def _addresses(self, site: Site) -> dict[str, Any]:
+        """Return what a stream says of the addresses of a site's accesses, see `Stream`."""
         addresses = getattr(site.step, "addresses", "random")
         if addresses != "allocated":
-            return math.inf if addresses == "sequential" else 0.0
+            return {"run": math.inf} if addresses == "sequential" else {}
         before = self.form.sites[: site.number]
         lists = [s.part for s in before if s.flow == site.flow and isinstance(s.step, Allocate)]
-        return float(self.system.parts[lists[-1]].mean_run_length)
+        found = self.system.parts[lists[-1]]
+        return {"run": float(found.mean_run_length), "blocks": float(found.segments)}
 
     def _load(self, part: str, streams: tuple[Stream, ...]) -> float:
         """Return the intensity of the fullest of a part, which may be known before its times are."""

@@ -39,6 +39,7 @@ class Stream:
     trials: FloatArray = field(default_factory=lambda: np.ones(1))
     # Of accesses that go along: consecutive blocks, mean, before one is anywhere; ``inf`` of a sequence.
     run: float = 0.0
+    blocks: float = np.inf  # of the free list whose blocks are accessed
 
     @property
     def mean_batch(self) -> float:

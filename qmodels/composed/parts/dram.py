@@ -26,6 +26,12 @@ ALLOCATED = (
     "steps that access the same allocated blocks are taken to find no rows open for each other: "
     "times at the memory are up to 2.3 times too long"
 )
+SMALL = (
+    "rows that hold all of a small free list are taken to be closed: "
+    "times at the memory are up to 1.7 times too long"
+)
+FEW_ROWS = 16
+"""Rows of each bank that a free list fills, at least, if its blocks hardly find them open."""
 JOINED = (
     "steps that share a stream of addresses are taken for streams of their own or one: "
     "times at the memory are up to 3.3 times too long"
@@ -56,7 +62,9 @@ def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
     burstier or smoother than Poisson ones multiply waits by what two moments say of M/G/1, with the SCV
     that is left of them where streams meet and are split among channels and banks.
     """
-    streams = _some(streams)
+    streams, g = _some(streams), spec.geometry
+    few = FEW_ROWS * g.channels * g.channel_banks * g.row_blocks
+    small = (SMALL,) * any(s.blocks < few and not _goes_along(s) for s in streams)
     spec = rows_of_reads(spec, streams)
     offered = _offered(spec, streams)
     mixed, doubts = _waits(spec, offered, streams)
@@ -81,7 +89,7 @@ def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
                 _scattered(spec, offered, mixed, kinds, each, found) if each else found
             )
     return PartAnswer(
-        responses=tuple(responses[key] for key in keys), intensity=dram_loads(mixed), doubts=doubts
+        responses=tuple(responses[key] for key in keys), intensity=dram_loads(mixed), doubts=doubts + small
     )
 
 

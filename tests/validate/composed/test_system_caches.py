@@ -90,6 +90,14 @@ def test_blocks_of_a_list_are_where_its_runs_put_them(simulated, device, blocks,
     assert float(solve(system).latency) == pytest.approx(found.latency.best, rel=0.2)
 
 
+def test_a_small_list_out_of_order_is_doubted():
+    program, notes = parse("allocate list 8; read dram 8 allocated; free list"), {}
+    for blocks, run in ((2**20, 1.0), (2**12, 64.0), (2**12, 1.0)):
+        system = pair("DDR4-3200", program, list=FreeList(segments=blocks, mean_run_length=run))
+        notes[blocks, run] = any("of a small free list" in note for note in solve(system).notes)
+    assert notes == {(2**20, 1.0): False, (2**12, 64.0): False, (2**12, 1.0): True}
+
+
 def test_a_name_joins_streams():
     text = "read dram 8 sequential stream=a\nwrite dram 8 sequential stream=a\nread dram 8 sequential"
     program = parse(text)
