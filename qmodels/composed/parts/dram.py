@@ -95,8 +95,10 @@ def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
 
 def _each(stream: Stream) -> int:
     """Return the blocks of a read at random addresses, of which several are issued at once; 0 if not so."""
+    if not _is_anywhere(stream):
+        return 0
     blocks = max(round(stream.run), 1) if _allocated(stream) else getattr(stream.step, "blocks", None)
-    if not _is_anywhere(stream) or not isinstance(blocks, int):
+    if not isinstance(blocks, int):
         return 0
     return blocks if stream.batch[blocks + 1 :].any() else 0
 

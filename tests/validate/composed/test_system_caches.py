@@ -81,7 +81,9 @@ def test_writes_that_come_together_meet_an_idle_memory_as_when_they_are_alone(si
 
 @pytest.mark.in_ci(3)
 @pytest.mark.parametrize("device", ["DDR4-3200", "HBM2"])
-@pytest.mark.parametrize(("blocks", "run"), [(8, 64.0), (8, 4.0), (8, 1.0), (1, 64.0), (1, 4.0), (1, 1.0)])
+@pytest.mark.parametrize(
+    ("blocks", "run"), [(8, float("inf")), (8, 64.0), (8, 4.0), (8, 1.0), (1, 64.0), (1, 4.0), (1, 1.0)]
+)
 def test_blocks_of_a_list_are_where_its_runs_put_them(simulated, device, blocks, run):
     # Measured on DDR4: -8 to +19 %; -22 to +74 % where reads found each batch anywhere, whole.
     program = parse(f"allocate list {blocks}; read dram {blocks} allocated; free list")
