@@ -26,6 +26,10 @@ ALLOCATED = (
     "steps that access the same allocated blocks are taken to find no rows open for each other: "
     "times at the memory are up to 2.3 times too long"
 )
+ALONG = (
+    "blocks of a batch that goes along are taken to follow one another as slowly as from closed rows: "
+    "times at the memory are up to 1.4 times too long"
+)
 SMALL = (
     "rows that hold all of a small free list are taken to be closed: "
     "times at the memory are up to 1.7 times too long"
@@ -244,6 +248,8 @@ def _waits(spec: DramSystem, offered: Offered, streams: tuple[Stream, ...]) -> t
     doubts = [ALLOCATED] if sum(map(_allocated, streams)) > 1 else []
     if _split(streams):
         doubts.append(JOINED)
+    if len(kinds) == 1 and kinds[0].follows and kinds[0].blocks > 1:
+        doubts.append(ALONG)
     traffic = _own_traffic(kinds, ordered=spec.scheduler == "in-order")
     if traffic is None:
         return mixed_waits(spec, kinds), tuple(doubts)
