@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -135,6 +136,24 @@ def test_ctrl_c_keeps_what_was_finished(toy, tmp_path, monkeypatch):
     assert len(begun(tmp_path)) == 5
     assert simulate(specs, replications=4, store=tmp_path / "store").restored == 5
     assert len(begun(tmp_path)) == 3
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
+@pytest.mark.usefixtures("interruptible")
+def test_ctrl_c_while_a_run_is_handed_over_keeps_it(toy, tmp_path):
+    class Interrupted(ThreadPoolExecutor):
+        def submit(self, *call):
+            future = super().submit(*call)
+            if call[1].replication == 2:
+                wait([future])
+                os.kill(os.getpid(), signal.SIGINT)
+            return future
+
+    specs = [toy.Toy(mean=1.0), toy.Toy(mean=2.0)]
+    with Interrupted(1) as pool, pytest.raises(CampaignInterrupted):
+        simulate(specs, replications=8, executor=pool, store=tmp_path / "store")
+    assert len(begun(tmp_path)) == 3
+    assert simulate(specs, replications=8, store=tmp_path / "store").restored == 3
 
 
 @pytest.mark.parametrize("content", [b"latency,cost\n1,2\n", b"SQLite format 3\0" + bytes(4080)])

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
+from contextlib import contextmanager
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 from time import monotonic, perf_counter
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Self
 
 from qmodels import checks
@@ -151,6 +154,23 @@ def announce(
     print(f"about {duration(seconds)} on {cores} cores", file=sys.stderr)
 
 
+@contextmanager
+def interruption_put_off() -> Iterator[None]:
+    """Let Ctrl-C come after what is done here: a run that begins meanwhile would not be known."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda *what: came.append(what))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came:
+            before(*came[0])
+
+
 IN_FLIGHT = 256
 """Submitted jobs that are not finished: bounds the memory of a long campaign."""
 
@@ -280,8 +300,9 @@ class Replicator:
         point, number, _ = task
         if point.started is None:
             point.started = time.perf_counter()
-        future = self._executor.submit(point.experiment.run_replication, point.jobs[number])
-        self._running[future] = task
+        with interruption_put_off():
+            future = self._executor.submit(point.experiment.run_replication, point.jobs[number])
+            self._running[future] = task
         future.add_done_callback(self._done.put)
 
     def _take(self, future: Future[Any]) -> None:
