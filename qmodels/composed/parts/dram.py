@@ -28,7 +28,7 @@ ALLOCATED = (
 )
 ALONG = (
     "blocks of a batch that goes along are taken to follow one another as slowly as from closed rows: "
-    "times at the memory are up to 1.4 times too long"
+    "times at the memory are up to 1.6 times too long"
 )
 SMALL = (
     "rows that hold all of a small free list are taken to be closed: "

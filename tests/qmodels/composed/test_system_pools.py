@@ -145,8 +145,8 @@ def test_a_token_behind_a_window_that_is_always_full_is_a_queue_of_finite_room(r
     flow = Flow(arrivals=Poisson(), rate=rate, window=8, when_full="loss", program=program)
     answer = solve_system(System(parts=parts, flows=flow))
     exact = mg1k(arrival_rate=rate, service=Deterministic(mean=10.0), capacity=8)
-    assert_allclose(answer.blocking_probability, exact.blocking_probability, rtol=0.02, atol=1e-4)
-    assert_allclose(answer.latency, exact.mean_response_time, rtol=0.01)
+    assert_allclose(answer.blocking_probability, exact.blocking_probability, rtol=1e-5, atol=5e-6)
+    assert_allclose(answer.latency, exact.mean_response_time, rtol=0.004)
 
 
 @cache

@@ -83,11 +83,13 @@ def test_writes_that_come_together_meet_an_idle_memory_as_when_they_are_alone(si
 @pytest.mark.parametrize("device", ["DDR4-3200", "HBM2"])
 @pytest.mark.parametrize(("blocks", "run"), [(8, 64.0), (8, 4.0), (8, 1.0), (1, 64.0), (1, 4.0), (1, 1.0)])
 def test_blocks_of_a_list_are_where_its_runs_put_them(simulated, device, blocks, run):
-    # Measured on DDR4: -8 to +19 %; -22 to +74 % where reads found each batch anywhere, whole.
+    # Measured: batches in long runs +15 and +17 %, all others -11 to +8 %; once -22 to +118 %.
     program = parse(f"allocate list {blocks}; read dram {blocks} allocated; free list")
     system = pair(device, program, list=FreeList(segments=2**20, mean_run_length=run))
     found = simulated(system, replications=3, passages=8_000)
-    assert float(solve(system).latency) == pytest.approx(found.latency.best, rel=0.2)
+    assert float(solve(system).latency) == pytest.approx(
+        found.latency.best, rel=0.2 if run > blocks > 1 else 0.14
+    )
 
 
 @pytest.mark.parametrize("device", ["DDR4-3200", "HBM2"])
