@@ -70,7 +70,9 @@ def run(
     tried = inside[stream.segments[inside] > z[r.SMALL]]
     segments = np.ones(count) if stream.weight is None else stream.weight
     segments = (segments * stream.segments)[tried]
-    beyond = (out[r.BEYOND] / stream.segments)[tried] @ segments / max(float(segments.sum()), 1e-300)
+    # Sums, since a product of vectors wakes all cores for each run, and every core has a run of its own.
+    beyond = (out[r.BEYOND, tried] / stream.segments[tried] * segments).sum()
+    beyond /= max(float(segments.sum()), 1e-300)
     mean = np.average(out[: r.ALONE, inside], axis=1, weights=weight)
     # Banks that take turns part packets that find the same work: each wait is as many waits for others,
     # exponential with the mean, as make it up on average.
