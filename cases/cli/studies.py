@@ -23,7 +23,7 @@ from cases.cli.console import Forms, FullOutput, interruptible, listed, progress
 
 LONGEST = 60.0  # time for simulations unless it is given, if the choice is not simulated before. [s]
 Objectives = Annotated[list[str] | None, typer.Option(metavar="METRIC", help="An objective; repeatable.")]
-ENOUGH = 3  # designs after which simulation ends once the best is among them, unless a time is given
+ENOUGH = 3  # designs after which simulation ends once none could lead the best, unless a time is given
 
 
 def budget_of(text: str | None) -> float:

@@ -22,6 +22,9 @@ at least as many."""
 TRIES = 8
 """Designs that are simulated beyond the limit if none of those simulated is feasible."""
 
+SURE = 10
+"""Times enough designs that are simulated at most because others could still lead the choice."""
+
 LAST = 2
 """Designs that are simulated beyond a limit of time so that the one that would be chosen is simulated."""
 
@@ -90,7 +93,8 @@ def decide(
     after : Decision, optional
         A decision on the same model to go on from: what it simulated counts and is not simulated again.
     enough : int, optional
-        Designs after which it ends as soon as a simulated one is the choice, or tied with it.
+        Designs after which it ends as soon as a simulated one is the choice, or tied with it, and no other
+        could lead it within calibrated intervals; or ten times as many.
     seed : int
         Of all that is drawn.
     progress : callable, optional
@@ -113,11 +117,12 @@ def decide(
     interval flatters. Only if no simulated design does, best values decide. First the knee by the model
     is simulated, then batches: the knee by the corrected values, designs likely to be it, designs whose
     place on the front is open, and a third drawn from all so that the intervals hold for all. It ends when
-    the limit is reached, nothing is open and the knee is simulated, or enough designs were simulated and
-    one of them on the front is no farther from the ideal than the knee by more than 1 % of the front's
-    ranges. Beyond a limit of time up to two more are simulated, each the knee by then. If the knee is still
-    not simulated, the simulated point of the front that is nearest to the ideal is chosen; if no simulated
-    design is feasible, up to eight more are tried, each the knee of what is left.
+    the limit is reached, nothing is open and the knee is simulated, or enough designs were simulated, one
+    of them on the front is no farther from the ideal than the knee by more than 1 % of the front's ranges,
+    and `Decision.rivals` would be none: those that are left are simulated first. Beyond
+    a limit of time up to two more are simulated, each the knee by then. If the knee is still not simulated,
+    the simulated point of the front that is nearest to the ideal is chosen; if no simulated design is
+    feasible, up to eight more are tried, each the knee of what is left.
 
     Examples
     --------
@@ -191,11 +196,14 @@ def _spend(
     report()
     while True:
         count = limit.more(len(state.tried), each, batch)
+        rivals = None
         if enough is not None and len(state.results) >= enough and state.tied:
-            return
+            rivals = state.rivals()
+            if not rivals.size or len(state.results) >= SURE * enough:
+                return
         if not count or state.settled:
             break
-        rows = state.next_rows(count)
+        rows = state.next_rows(count, rivals)
         if not len(rows):
             break
         each = _run(state, rows.tolist(), simulate) / len(rows)

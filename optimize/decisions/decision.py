@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -33,6 +34,23 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, results: dict[int, Any]) -> None:
         super().__init__()
         self.results = results
+
+
+def lead(
+    model: Exploration,
+    table: Columns,
+    corrected: Collection[str],
+    front: IntArray,
+    chosen: int,
+    rows: IntArray,
+) -> FloatArray:
+    """Return by how much rows at the good ends of their intervals are nearer to the ideal than a choice."""
+    ends = {name: "_low" if name in model.minimize else "_high" for name in corrected}
+    names = tuple(name + ends.get(name, "") for name in model.objectives)
+    values, good = (objective_values(table, metrics) for metrics in (model.objectives, names))
+    points = np.vstack([values[[chosen]], good[rows]])
+    far = ideal_distance(points, values[front], maximize=model.maximized)
+    return np.asarray(far[0] - far[1:])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -91,14 +109,8 @@ class Decision:
     @cached_property
     def _lead(self) -> FloatArray:
         """By how much each open row could be nearer to the ideal of the front than the chosen one."""
-        model, rows = self.model, self.open
-        ends = {name: "_low" if name in model.minimize else "_high" for name in self.corrected}
-        names = tuple(name + ends.get(name, "") for name in model.objectives)
-        values, good = (objective_values(self.table, metrics) for metrics in (model.objectives, names))
         assert self.chosen is not None
-        points = np.vstack([values[[self.chosen]], good[rows]])
-        far = ideal_distance(points, values[self.front], maximize=model.maximized)
-        return np.asarray(far[0] - far[1:])
+        return lead(self.model, self.table, self.corrected, self.front, self.chosen, self.open)
 
     @property
     def contradicted(self) -> IntArray:

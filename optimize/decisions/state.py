@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from optimize import checks
 from optimize.decisions.correction import Correction, features_of
-from optimize.decisions.decision import LEVEL, TIED, BoolArray, Decision
+from optimize.decisions.decision import LEVEL, TIED, BoolArray, Decision, lead
 from optimize.search.exploration import Exploration, conclude
 from optimize.search.feasibility import Goals
 from optimize.search.pareto import (
@@ -263,12 +263,23 @@ class State:
             self._correct(self._needed, calibrated=True)
         return not len(self.open) and (self.best is None or self.best in self.results)
 
-    def next_rows(self, count: int) -> IntArray:
+    def rivals(self) -> IntArray:
+        """Return the open rows that lead the choice within calibrated intervals, the farthest first."""
+        self._correct(self._needed, calibrated=True)
+        own = self._nearest(self._is(self.results))
+        if own is None:
+            return self.open
+        ahead = lead(self.model, self.table, self._needed, self._now.front, own, self.open)
+        order = np.argsort(-ahead, kind="stable")
+        # Of one objective whatever leads at all is a rival, see `Decision.rivals`.
+        return self.open[order[ahead[order] > (TIED if len(self.model.objectives) > 1 else 0.0)]]
+
+    def next_rows(self, count: int, rivals: IntArray | None = None) -> IntArray:
         """Return the rows to simulate next.
 
-        Among them is the design that would be chosen. A third of the others is drawn from all designs, a
-        quarter of the rest are those likeliest to be the knee, and the others are drawn in proportion to the
-        entropy of being on the front.
+        Among them is the design that would be chosen. A third of the others is drawn from all designs. The
+        rest are `rivals` if given; else a quarter of it are those likeliest to be the knee, and the others
+        are drawn in proportion to the entropy of being on the front.
         """
         free = ~self._is(self.tried)
         first = self.best
@@ -280,7 +291,7 @@ class State:
         known, population = np.flatnonzero(self._able), np.flatnonzero(self._keeps_up > 0)
         seed = int(np.random.SeedSequence([self.seed, len(self.tried)]).generate_state(1)[0])
         front = knee = np.zeros(len(known))
-        if count > 1:
+        if count > 1 and rivals is None:
             ends = {
                 name: (low[known], best[known], high[known]) for name, (low, best, high) in self._ends.items()
             }
@@ -296,6 +307,9 @@ class State:
         rest = max(count - len(picked), 0)
         at_random = min(round(rest * AT_RANDOM), int(free[population].sum()))
         take(rng.choice(population[free[population]], at_random, replace=False))
+        if rivals is not None:
+            take(rivals[free[rivals]][: count - len(picked)])
+            return np.array(picked, dtype=np.int64)
         likely = np.argsort(-knee, kind="stable")[: max(count - len(picked), 0) // 4]
         likely = known[likely[knee[likely] > 0]]
         take(likely[free[likely]])

@@ -97,6 +97,7 @@ def test_it_ends_once_enough_are_simulated_and_the_best_or_one_tied_with_it_is_a
         run(whole, seed=seed)
         saved += len(whole.seen) - len(truth.seen)
         assert len(truth.seen) >= 3 and found.chosen in truth.seen
+        assert not found.rivals.size or len(truth.seen) >= 10 * 3
         values = np.stack([found.table[name] for name in ("latency", "cost")], axis=1)
         far = ideal_distance(values, values[found.front])
         assert far[found.chosen] <= far[found.front].min() + 0.01 and found.chosen in found.front
