@@ -106,23 +106,33 @@ def _refresh(mean: float, backlog: float, late: float, block: float) -> tuple[fl
     return mean + backlog, _uniform((late, block))[1]
 
 
+INF = float("inf")
+
+
 class Together(NamedTuple):
     """Overlap of the busy times of channels, and of the banks of a channel, with the same batches."""
 
-    channels: float  # share of the other channels that the batch of an access uses as well
+    # channels, rows: chance that a batch that is at one of the channels in use, or at the bank in use there,
+    # is at another of them: blocks side by side on channels are at banks of one number.
+    channels: float
+    rows: float
     banks: float  # accesses that are not the only one of their batch at their channel, but for one of each
 
 
-def last_times(spec: DramSystem, kind: Kind, times: Times, together: Together) -> tuple[float, float]:
-    """Return mean and variance until the last of a batch is done. [cycles, cycles2].
+def last_times(
+    spec: DramSystem, kind: Kind, times: Times, together: Together, opened: float
+) -> tuple[float, float]:
+    """Return mean and variance until the last of a batch is done, of which a share finds its rows open.
+
+    [cycles, cycles2]
 
     The accesses of a batch at a channel follow one another as they do alone, evenly from the first to the
-    last. They wait for their banks, and those at different channels for these, independently unless the
-    banks or channels are busy with the same batches; and all for the same refreshes: an approximation.
+    last. They wait for their banks and channels independently unless these are busy with the same batches,
+    and all for the same refreshes: an approximation.
     """
     if kind.blocks == 1:
         return times.mean, times.variance
-    mean, last, size, rows = alone_columns(spec, kind)
+    mean, last, size, rows = alone_columns(spec, kind, opened)
     number = max(round(size), 1)
     begin, reach = times.opening + times.alone, max(last - mean, 0.0)
     queued = times.written
@@ -133,12 +143,13 @@ def last_times(spec: DramSystem, kind: Kind, times: Times, together: Together) -
     shared = _sum(times.shared, queued)
     starts = begin + reach * np.linspace(-1.0, 1.0, number) if number > 1 else np.array([begin + reach])
     bank, banks = _split(times.apart, together.banks)
-    rest, both = _split(shared, together.channels)
     first, spread = largest_moments(mean=bank[0], variance=bank[1], count=1, start=starts)
     latest, channels = float(starts[-1]), max(kind.blocks / size, 1.0)
-    more, noise = _sum((first - latest, spread), rest)
+    rest, both = _split(shared, together.channels)
+    at_banks, same = _split((first - latest, spread), together.rows)
+    more, noise = _sum(at_banks, rest)
     result, variance = largest_moments(mean=more, variance=noise, count=channels, start=latest)
-    mean, noise = _sum(times.common, both, banks)
+    mean, noise = _sum(times.common, both, same, banks)
     return times.fixed + result + mean, variance + times.spread / number + noise
 
 
@@ -148,14 +159,34 @@ def _split(wait: tuple[float, float], together: float) -> tuple[tuple[float, flo
     return ((1 - together) * mean, (1 - together) * variance), (together * mean, together * variance)
 
 
-def batches_together(spec: DramSystem, kinds: Sequence[Kind]) -> Together:
-    """Return the overlap of the busy times of channels and banks with the same batches."""
+def batches_together(spec: DramSystem, kinds: Sequence[Kind]) -> tuple[Together, ...]:
+    """Return of each kind the overlap of the busy times of its channels and banks with the same batches."""
     total = sum(kind.rate for kind in kinds)
-    others = max(spec.geometry.channels - 1, 1)
-    channels = banks = 0.0
-    for kind in kinds:
-        if kind.blocks > 1:
-            size = alone_columns(spec, kind)[2]
-            channels += kind.rate / total * (kind.blocks / size - 1) / others
-            banks += kind.rate / total * (1 - 1 / size)
-    return Together(channels=min(channels, 1.0), banks=banks)
+    sizes = [alone_columns(spec, kind)[2] for kind in kinds]
+    used = [max(kind.blocks / size, 1.0) for kind, size in zip(kinds, sizes, strict=True)]
+    channels = spec.geometry.channels
+    shares = [kind.rate / total for kind in kinds]
+    banks = sum(share * (1 - 1 / max(size, 1.0)) for share, size in zip(shares, sizes, strict=True))
+    return tuple(
+        Together(
+            channels=float(np.dot(shares, [_side_by_side(own, other, channels) for other in used])),
+            rows=float(np.dot(shares, [_side_by_side(own, other, INF) for other in used])),
+            banks=banks,
+        )
+        for own in used
+    )
+
+
+def _side_by_side(own: float, other: float, channels: float) -> float:
+    r"""Return the chance that a batch which is at one of the channels of another is at a further one too.
+
+    Batches use consecutive channels, of :math:`C` that go round, infinite if what follows on the first is at
+    another bank: two that are :math:`d` apart both with :math:`((m - d)^+ + (m + d - C)^+) / m` where the
+    other has :math:`m`, a mean over pairs of the own ones.
+    """
+    apart = np.arange(1, max(round(own), 1))
+    if not apart.size:
+        return 0.0
+    both = np.maximum(other - apart, 0.0) + np.maximum(other + apart - channels, 0.0)
+    pairs = round(own) - apart
+    return float(min(pairs @ both / pairs.sum() / other, 1.0))

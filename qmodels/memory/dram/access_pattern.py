@@ -30,6 +30,7 @@ class AccessPattern:
     bank_share: float  # share of a channel's accesses that its busiest bank gets
     group_share: float  # share of a channel's accesses that its busiest bank group gets
     group_repeat: float  # accesses of a channel to the bank group that the one before was to
+    bank_repeat: float  # accesses of a channel to the bank that the one before was to
     row_hit_ratio: float  # accesses whose row is open when they are served one by one
 
     def channels(self, *, alike: bool) -> list[tuple[int, float, float]]:
@@ -60,6 +61,7 @@ def access_pattern(spec: DramSystem) -> AccessPattern:
             bank_share=1 / g.channel_banks,
             group_share=1 / (g.ranks * g.groups),
             group_repeat=1 / (g.ranks * g.groups),
+            bank_repeat=0.0,
             row_hit_ratio=hits,
         )
     if isinstance(traffic, Packets):
@@ -95,12 +97,15 @@ def _stream(spec: DramSystem, traffic: StridedBlocks | AddressTrace) -> AccessPa
     shares = np.bincount(bank) / blocks.size
     group = bank // spec.geometry.banks
     groups = np.bincount(group) / blocks.size
-    of_channel = group[np.argsort(place.channel, kind="stable")]
+    of_channel = bank[np.argsort(place.channel, kind="stable")]
+    repeats = (of_channel[1:] == of_channel[:-1]).mean()
+    of_channel = of_channel // spec.geometry.banks
     return AccessPattern(
         channel_share=share,
         bank_share=float(shares.max() / share.max()),
         group_share=float(groups.max() / share.max()),
         group_repeat=float((of_channel[1:] == of_channel[:-1]).mean()),
+        bank_repeat=float(min(repeats, 1 - 1 / blocks.size)),
         row_hit_ratio=0.0 if spec.page_policy == "closed" else float(hits.mean()),
     )
 
@@ -121,11 +126,13 @@ def _packets(spec: DramSystem, traffic: Packets) -> AccessPattern:
     there = of_channel.any(axis=(1, 2))
     order = np.argsort(bank, axis=1, kind="stable")
     bank, row = (np.take_along_axis(x, order, axis=1) for x in (bank, row))
-    hits = (np.diff(bank, axis=1) == 0) & (np.diff(row, axis=1) == 0)
+    repeats = np.diff(bank, axis=1) == 0
+    hits = repeats & (np.diff(row, axis=1) == 0)
     return AccessPattern(
         channel_share=there / there.sum(),
         bank_share=float(1 / of_channel.sum(axis=(1, 2)).max()),
         group_share=float(1 / of_channel.any(axis=2).sum(axis=1).max()),
         group_repeat=1 / (g.ranks * g.groups),
+        bank_repeat=float(repeats.sum() / bank.size),
         row_hit_ratio=0.0 if spec.page_policy == "closed" else float(hits.sum() / bank.size),
     )

@@ -12,6 +12,12 @@ from qmodels.memory.dram.access_pattern import AccessPattern
 from qmodels.memory.dram.limits import bank_times, bus_time, refresh_time
 from qmodels.memory.dram.order_waits import order_times
 from qmodels.memory.dram.packet_waits import PacketTimes, packet_times
+from qmodels.memory.dram.refresh_waits import (
+    closed_by_refresh,
+    refresh_closes,
+    refresh_waits,
+    used_since_refresh,
+)
 from qmodels.memory.dram.stream_waits import StreamTimes, stream_times
 from qmodels.memory.dram.write_queue import (
     Directions,
@@ -203,6 +209,7 @@ class ChannelWaits:
     row_open: Any  # probability that another row is open where a row is to be opened
     bank_conflict: Any  # probability that an access finds its bank busy; None where it follows from the waits
     refreshed: Any  # probability that an access is delayed by a refresh
+    blocked: Any  # how long a refresh keeps a rank from opening rows
     alone: Any  # part of ``bus``: by those of its own packet, the memory otherwise idle
     # Of bank, activation, bus and refresh: the longest time that one predecessor makes an access wait.
     reach: dict[str, Any]
@@ -240,10 +247,7 @@ def channel_waits(
     :math:`s^2` in proportion to the load of the row commands; a bank is held back by a share of the
     wait for row commands. Row hits make the bank's time depend on the pair: see `bank_times`.
 
-    A refresh that blocks a rank for :math:`b` leaves accesses that are served at the rate of the
-    narrowest resource of the rank: as a fluid, they wait :math:`b^2 / 2 t_{REFI} (1 - \rho)` on
-    average, with :math:`\rho` the load of that resource in the time that is left; the part of
-    :math:`\rho` in it is the backlog.
+    Refreshes: see `qmodels.memory.dram.refresh_waits`.
 
     That is for random accesses; see below and `qmodels.memory.dram.stream_waits`
     for the others, and `qmodels.memory.dram.order_waits.OrderTimes` for accesses in order.
@@ -260,7 +264,12 @@ def channel_waits(
     if packets is None and isinstance(spec.traffic, Packets) and spec.scheduler != "in-order":
         packets = packet_times(spec)
     shut = pattern.row_hit_ratio * (1 - row_open) if random and not closed else 0.0
-    opening = miss * (t.t_rcd + t.t_rp * row_open) + shut * t.t_rcd
+    if not random and packets is None and not closed:
+        changes = 1 - pattern.bank_repeat
+        first = np.minimum(closed_by_refresh(spec, rate * changes), 1.0)
+        shut = refresh_closes(spec, pattern) * changes * first
+    refreshed = 0.0 if packets is None else packets.refreshed
+    opening = miss * t.t_rcd + (miss - refreshed) * t.t_rp * row_open + shut * t.t_rcd
     if spec.scheduler == "in-order":
         return _in_order(spec, pattern, channel, rate, opening, row_open, shut)
     if random:
@@ -272,23 +281,16 @@ def channel_waits(
     if t.t_rp == 0 and not closed and not isinstance(spec.traffic, Packets):
         # The commands to close a row and to open another take a cycle each.
         own = replace(own, bank=own.bank + miss * row_open)
-    slot, gap = bus_time(spec), t.row_gap
-    rows = rate * miss / g.ranks
-    block = refresh_time(spec, rows)
-    refresh, backlog, late, share = 0.0 * rate, 0.0 * rate, 0.0 * rate, 0.0 * rate
-    if t.t_rfc:
-        share = block / t.t_refi
-        narrowest = np.maximum(rows * gap, own.bank_load)
-        narrowest = np.minimum(np.maximum(narrowest, rate * slot / g.ranks) / (1 - share), 1 - 1e-9)
-        refresh = block**2 / (2 * t.t_refi)
-        backlog = refresh * narrowest / (1 - narrowest)
-        late = np.minimum(share / (1 - narrowest), 1.0)
-    each = max(slot, gap * miss / g.ranks)
-    queued = _writes(spec, rate, own, opening, row_open, miss, each, (share, block), packets)
+    held = refresh_waits(
+        spec, pattern, rate, bank=own.bank, bank_load=own.bank_load, reach=own.reach,
+        anywhere=packets.anywhere if packets is not None else float(random),
+    )  # fmt: skip
+    each = max(bus_time(spec), t.row_gap * miss / g.ranks)
+    queued = _writes(spec, rate, own, opening, row_open, miss, each, (held.share, held.blocked), packets)
     write_queue = queued.writes
     if t.t_rfc and 0 < spec.traffic.write_fraction < 1:
         write_queue = write_queue + refreshed_writes(
-            spec, rate * spec.traffic.write_fraction, wait=write_queue, block=block, load=narrowest
+            spec, rate * spec.traffic.write_fraction, wait=write_queue, block=held.blocked, load=held.load
         )
     return ChannelWaits(
         row=opening,
@@ -296,8 +298,8 @@ def channel_waits(
         bank=own.bank,
         activation=own.activation,
         bus=own.bus + own.alone,
-        refresh=refresh,
-        backlog=backlog,
+        refresh=held.waits,
+        backlog=held.backlog,
         queue=queued.reads,
         draining=queued.draining,
         residual=queued.residual,
@@ -306,18 +308,11 @@ def channel_waits(
         write_last=queued.last,
         row_open=row_open,
         bank_conflict=own.conflict,
-        refreshed=late,
+        refreshed=held.late,
+        blocked=held.blocked,
         alone=own.alone,
-        reach=own.reach | {"refresh": block},
+        reach=own.reach | {"refresh": 2 * (held.waits + held.backlog) / np.maximum(held.late, 1e-12)},
     )
-
-
-def used_since_refresh(spec: DramSystem, bank_rate: Any) -> Any:
-    """Return the probability that a bank was used since the last refresh closed its rows."""
-    if not spec.timing.t_rfc:
-        return 1.0
-    x = np.maximum(bank_rate * spec.timing.t_refi, 1e-9)
-    return 1 + np.expm1(-x) / x
 
 
 def _in_order(
@@ -362,6 +357,7 @@ def _in_order(
         row_open=row_open,
         bank_conflict=conflict,
         refreshed=late,
+        blocked=block,
         alone=own,
         reach={"bank": longest, "activation": 1.0, "bus": longest, "refresh": block},
     )

@@ -15,21 +15,31 @@ from qmodels.memory.dram.write_queue import Turns
 from qmodels.systems.memory.dram_system import AddressTrace, DramSystem, Packets, RandomBlocks
 
 
-def refresh_time(spec: DramSystem, row_rate: Any) -> Any:
+def refresh_time(spec: DramSystem, row_rate: Any, rate: Any = 0.0) -> Any:
     r"""Time for which a refresh keeps a rank from opening rows. [cycles].
 
-    ``row_rate``: row commands of a rank [1/cycle].
+    ``row_rate``, ``rate``: row commands and accesses of a rank [1/cycle].
 
     The refresh itself and, before it, the rest of the row cycle of the last row command: with Poisson
     row commands at rate :math:`\nu`, :math:`t_{RC} - (1 - e^{-\nu t_{RC}})/\nu`; with open pages at
-    least the time to close the rows.
+    least the time to close the rows and before it, likewise, the rest of the time from the last read or
+    write until its row may be closed.
     """
     t = spec.timing
     if not t.t_rfc:
         return np.zeros_like(np.asarray(row_rate, dtype=float))
-    rate = np.maximum(row_rate, 1e-12)
-    rest = t.t_rc + np.expm1(-rate * t.t_rc) / rate
-    return t.t_rfc + (rest if spec.page_policy == "closed" else np.maximum(rest, t.t_rp))
+    rest = _rest(row_rate, t.t_rc)
+    if spec.page_policy != "closed":
+        write = spec.traffic.write_fraction
+        for share, least in ((1 - write, t.t_rtp), (write, t.cwl + t.burst + t.t_wr)):
+            rest = np.maximum(rest, t.t_rp + _rest(share * np.asarray(rate), least))
+    return t.t_rfc + rest
+
+
+def _rest(rate: Any, time: float) -> Any:
+    """Return what is left on average of a time since the last of Poisson events."""
+    rate = np.maximum(rate, 1e-12)
+    return np.maximum(time + np.expm1(-rate * time) / rate, 0.0)
 
 
 def bank_times(spec: DramSystem, pattern: AccessPattern) -> tuple[float, float]:

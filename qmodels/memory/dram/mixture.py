@@ -13,10 +13,11 @@ import numpy as np
 from qmodels.checks import FloatArray
 from qmodels.memory.dram.access_pattern import AccessPattern, access_pattern
 from qmodels.memory.dram.channel_visits import Visits, channel_visits
-from qmodels.memory.dram.channel_waits import ChannelWaits, channel_waits, used_since_refresh
+from qmodels.memory.dram.channel_waits import ChannelWaits, channel_waits
 from qmodels.memory.dram.command_times import numbers, serve_ready_first
 from qmodels.memory.dram.limits import binding, bus_time, channel_limits
-from qmodels.memory.dram.packet_waits import PacketTimes, met_visits, packet_times
+from qmodels.memory.dram.packet_waits import PacketTimes, met_visits, packet_times, times_with_open_rows
+from qmodels.memory.dram.refresh_waits import closed_by_refresh
 from qmodels.systems.memory.dram_system import DramSystem, Packets
 
 ONE_BLOCK = Packets(arrival_rate=1.0, blocks=1)
@@ -47,6 +48,7 @@ class Mixed:
 
     find: Callable[[], tuple[ChannelWaits, ...]]  # finds the waits of the accesses of each kind
     row_hit_ratio: tuple[float, ...]  # accesses of each kind whose row is open
+    opened: tuple[float, ...]  # share of the packets of each kind that find open the first row they need
     # Accesses per cycle and channel that each resource sustains of such a mixture [blocks/cycle].
     limits: dict[str, float]
     rate: float  # accesses per cycle of the fullest channel
@@ -84,11 +86,9 @@ def mixed_waits(spec: DramSystem, kinds: Sequence[Kind], largest_load: float = 0
     """
     total = sum(kind.rate for kind in kinds)
     tables, patterns, met = _met(spec, tuple((kind.blocks, kind.write) for kind in kinds))
-    opened = [_stays_open(spec, kind, total, p) for kind, p in zip(kinds, patterns, strict=True)]
-    times = [
-        _with_hits(spec, one, hits, p.row_hit_ratio)
-        for one, hits, p in zip(tables, opened, patterns, strict=True)
-    ]
+    found = [_stays_open(spec, kind, total, p) for kind, p in zip(kinds, patterns, strict=True)]
+    opened, refreshed = ([one[k] for one in found] for k in (0, 1))
+    times = [_with_hits(spec, kind, one, hits) for kind, one, hits in zip(kinds, tables, opened, strict=True)]
     hits = [h + (1 - h) * p.row_hit_ratio for h, p in zip(opened, patterns, strict=True)]
     share = float(patterns[0].channel_share.max())
     visits = np.array([kind.rate * share / one.size for kind, one in zip(kinds, times, strict=True)])
@@ -97,8 +97,20 @@ def mixed_waits(spec: DramSystem, kinds: Sequence[Kind], largest_load: float = 0
     writes = sum(kind.rate for kind in kinds if kind.write) / total
     mean_hits = sum(k.rate * h for k, h in zip(kinds, hits, strict=True)) / total
     mixture = _writing(spec, min(writes, 1.0))
-    together = replace(_combined(times, part, slopes), directions=_directions(kinds, times, visits))
-    pattern = replace(patterns[0], row_hit_ratio=mean_hits, bank_share=_bank_share(patterns, kinds, total))
+    closed = [k.rate * r * (1 - p.row_hit_ratio) for k, r, p in zip(kinds, refreshed, patterns, strict=True)]
+    together = replace(
+        _combined(times, part, slopes),
+        directions=_directions(kinds, times, visits),
+        refreshed=sum(closed) / total,
+        anywhere=sum(kind.rate for kind in kinds if not kind.follows) / total,
+    )
+    repeats = sum(k.rate * p.bank_repeat for k, p in zip(kinds, patterns, strict=True)) / total
+    pattern = replace(
+        patterns[0],
+        row_hit_ratio=mean_hits,
+        bank_repeat=repeats,
+        bank_share=_bank_share(patterns, kinds, total),
+    )
     limits = channel_limits(mixture, pattern, together)
     rate = min(total * share, largest_load * binding(limits)[1])
 
@@ -106,7 +118,9 @@ def mixed_waits(spec: DramSystem, kinds: Sequence[Kind], largest_load: float = 0
         found = channel_waits(mixture, pattern, 0, rate, together)
         return tuple(_of_kind(found, k, h, mean_hits) for k, h in enumerate(hits))
 
-    return Mixed(find=waits, row_hit_ratio=tuple(hits), limits=limits, rate=total * share)
+    return Mixed(
+        find=waits, row_hit_ratio=tuple(hits), opened=tuple(opened), limits=limits, rate=total * share
+    )
 
 
 def pure_waits(spec: DramSystem, total: float, largest_load: float = 0.999) -> Mixed:
@@ -125,7 +139,8 @@ def pure_waits(spec: DramSystem, total: float, largest_load: float = 0.999) -> M
         ]
         return (each[0][1] if len(each) == 1 else _mean_waits(each),)
 
-    return Mixed(find=waits, row_hit_ratio=(pattern.row_hit_ratio,), limits=limits, rate=total * most)
+    hits = (pattern.row_hit_ratio,)
+    return Mixed(find=waits, row_hit_ratio=hits, opened=(0.0,), limits=limits, rate=total * most)
 
 
 def _mean_waits(each: Sequence[tuple[float, ChannelWaits]]) -> ChannelWaits:
@@ -153,18 +168,23 @@ def _followed(spec: DramSystem) -> tuple[PacketTimes, AccessPattern]:
     return packet_times(spec), access_pattern(spec)
 
 
-def alone_columns(spec: DramSystem, kind: Kind) -> tuple[float, float, float, float]:
+def alone_columns(spec: DramSystem, kind: Kind, opened: float = 0.0) -> tuple[float, float, float, float]:
     """Return when the accesses of a packet alone get their bus, mean and last, and how many a channel has.
 
-    From the arrival of the packet at a channel, with the rows opened. [cycles] At last, of how many banks.
+    From the arrival of the packet at a channel, with the rows opened, of which it finds the share ``opened``
+    open. [cycles] At last, of how many banks.
     """
-    return _columns(spec, kind.blocks, kind.write)
+    times, _ = _followed(packets_alone(spec, kind.blocks, kind.write))
+    mean, last = _columns(spec, kind, times, opened)
+    return mean, last, times.size, times.banks
 
 
-@lru_cache(maxsize=1024)
-def _columns(spec: DramSystem, blocks: int, write: bool) -> tuple[float, float, float, float]:
-    times, _ = _followed(packets_alone(spec, blocks, write))
-    return *times.columns, times.size, times.banks
+def _columns(spec: DramSystem, kind: Kind, times: PacketTimes, opened: float) -> tuple[float, float]:
+    if not opened:
+        return times.columns
+    _, (mean, last) = times_with_open_rows(packets_alone(spec, kind.blocks, kind.write))
+    closed = times.columns
+    return (1 - opened) * closed[0] + opened * mean, (1 - opened) * closed[1] + opened * last
 
 
 def _writing(spec: DramSystem, share: float) -> DramSystem:
@@ -215,13 +235,16 @@ def _bank_share(patterns: Sequence[AccessPattern], kinds: Sequence[Kind], total:
     return sum(k.rate * p.bank_share for k, p in zip(kinds, patterns, strict=True)) / total
 
 
-def _stays_open(spec: DramSystem, kind: Kind, total: float, pattern: AccessPattern) -> float:
-    """Return the share of the rows that a packet's first access to them finds open."""
+def _stays_open(spec: DramSystem, kind: Kind, total: float, pattern: AccessPattern) -> tuple[float, float]:
+    """Return the shares of rows that a packet's first access finds open, and that only a refresh closed."""
     if not kind.follows or spec.page_policy == "closed":
-        return 0.0
+        return 0.0, 0.0
     others = np.exp(-max(total - kind.rate, 0.0) / kind.rate) if kind.rate > 0 else 0.0
     opens = max((1 - pattern.row_hit_ratio) * _in_a_row(spec, kind.run), 1.0)
-    return float(others * (1 - 1 / opens) * used_since_refresh(spec, kind.rate / kind.blocks))
+    changes = kind.rate * (1 - pattern.bank_repeat) / spec.geometry.channels
+    refreshed = min(float(closed_by_refresh(spec, changes)), 1.0)
+    opened = float(others * (1 - 1 / opens))
+    return opened * (1 - refreshed), opened * refreshed
 
 
 @lru_cache(maxsize=256)
@@ -233,15 +256,17 @@ def _in_a_row(spec: DramSystem, run: float) -> float:
     return 1 / (1 - access_pattern(packets_alone(spec, max(round(run), 1), False)).row_hit_ratio)
 
 
-def _with_hits(spec: DramSystem, times: PacketTimes, hits: float, inside: float) -> PacketTimes:
+def _with_hits(spec: DramSystem, kind: Kind, times: PacketTimes, hits: float) -> PacketTimes:
     """Service of packets at a channel if a share of them finds its rows open."""
     if not hits:
         return times
+    alone, _ = times_with_open_rows(packets_alone(spec, kind.blocks, kind.write))
     each = spec.timing.t_ccd_l * times.size / times.banks
     rows, rows2 = times.row_commands
     kept, kept2 = times.bank
     return replace(
         times,
+        alone=(1 - hits) * times.alone + hits * alone,
         row_commands=((1 - hits) * rows, (1 - hits) * rows2),
         bank=((1 - hits) * kept + hits * each, (1 - hits) * kept2 + hits * each**2),
     )

@@ -115,6 +115,10 @@ class PacketTimes:
     # Where packets of several kinds come together: of each kind that is read its share of those that are, its
     # size and ``alone``; and the size of packets that are written.
     directions: tuple[tuple[tuple[float, float, float], ...], float] | None = None
+    # refreshed, anywhere: share of the accesses whose row only a refresh closed, and that of those whose
+    # packet begins at any bank.
+    refreshed: float = 0.0
+    anywhere: float = 1.0
     # When the accesses of a packet alone get their bus, mean and last, from its arrival, the rows opened
     # [cycles].
     columns: tuple[float, float] = (0.0, 0.0)
@@ -134,18 +138,15 @@ def packet_times(spec: DramSystem) -> PacketTimes:
 def _packet_times(spec: DramSystem) -> PacketTimes:
     rng = np.random.default_rng(1)
     visits = channel_visits(spec, 0, rng)
-    t, g, timing = spec.timing, spec.geometry, numbers(spec)
-    passing = spec.row_hit_cap if spec.scheduler == "fr-fcfs" else 0
+    t, g = spec.timing, spec.geometry
 
     def serve(which: Visits, index: IntArray, run: IntArray, arrival: IntArray) -> Any:
-        return serve_ready_first(
-            timing, passing, run, arrival, which.bank[index], which.rows(run, index), which.write[index]
-        )
+        rows = which.rows(run, index)
+        return _served(spec, run, arrival, which.bank[index], rows, which.write[index])
 
     every = np.arange(visits.visit.size)
     column, busy = serve(visits, every, visits.visit, visits.offset)
     delay, conflict = pair_slopes(spec, visits, serve, column, busy, rng)
-    begin = np.flatnonzero(np.diff(visits.visit, prepend=-1))
     order = np.lexsort((visits.bank, visits.visit))
     row, write = visits.rows(visits.visit, every)[order], visits.write[order]
     other = np.append(True, (np.diff(visits.visit[order]) != 0) | (np.diff(visits.bank[order]) != 0))
@@ -169,8 +170,39 @@ def _packet_times(spec: DramSystem) -> PacketTimes:
         bank=_moments(kept),
         banks=kept.size / visits.count,
         spread=bool(visits.offset.any()),
-        columns=(float(column.mean()), float(np.maximum.reduceat(column, begin).mean())),
+        columns=_columns(visits, column),
     )
+
+
+@lru_cache(maxsize=256)
+def times_with_open_rows(spec: DramSystem) -> tuple[float, Moments]:
+    """Return ``alone`` and ``columns`` of packets that find open the first row they need of each bank."""
+    visits = channel_visits(spec, 0, np.random.default_rng(1))
+    t, order = spec.timing, np.lexsort((visits.bank, visits.visit))
+    assert visits.row is not None
+    bank = np.append(True, (np.diff(visits.visit[order]) != 0) | (np.diff(visits.bank[order]) != 0))
+    row = visits.row[order]
+    later = row - row[np.maximum.accumulate(np.where(bank, np.arange(bank.size), 0))]
+    rows = np.empty_like(row)
+    rows[order] = later
+    column, _ = _served(spec, visits.visit, visits.offset, visits.bank, rows, visits.write)
+    opens = ~bank & np.append(False, np.diff(row) != 0)
+    alone = float(np.mean(column - visits.offset)) - (t.t_rcd + t.t_rp) * float(opens.mean())
+    return alone, _columns(visits, column)
+
+
+def _served(
+    spec: DramSystem, run: IntArray, arrival: IntArray, bank: IntArray, row: IntArray, write: IntArray
+) -> Any:
+    """Return when each access of runs is served, and whether its bank was busy."""
+    passing = spec.row_hit_cap if spec.scheduler == "fr-fcfs" else 0
+    return serve_ready_first(numbers(spec), passing, run, arrival, bank, row, write)
+
+
+def _columns(visits: Visits, column: IntArray) -> Moments:
+    """Return when the accesses of a visit get their bus, mean and last [cycles]."""
+    begin = np.flatnonzero(np.diff(visits.visit, prepend=-1))
+    return float(column.mean()), float(np.maximum.reduceat(column, begin).mean())
 
 
 def _moments(values: Any) -> Moments:

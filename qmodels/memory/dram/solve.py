@@ -275,7 +275,7 @@ def _conflicts(
         and (spec.page_policy == "closed" or waits.bank_conflict is not None)
     ):
         # A refresh, and then one of the accesses that it has held up to this bank.
-        block = waits.reach["refresh"]
+        block = waits.blocked
         held_up = bank_rate * block / 2
         draining = waits.refreshed - block / t.t_refi
         found = found + (1 - found) * (block / t.t_refi + draining * held_up / (1 + held_up))

@@ -70,3 +70,25 @@ def test_reads_at_random_addresses_issued_at_once_share_no_rows():
     system = System(parts=parts, flows=flow)
     run = simulate(system, passages=3000, replications=3, seed=1).metrics["flow_throughput"]
     assert float(qm.solve(system).metrics["flow_throughput"]) == pytest.approx(run.best, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("device", "program", "rate", "within"),
+    [
+        # A lone stream finds its rows open, and those that a refresh has closed not: 39, 32 and 32 % off.
+        ("DDR4-3200", "read dram 16 sequential", 0.005, 0.08),
+        ("DDR5-6400", "write dram 1 sequential", 0.01, 0.05),
+        ("DDR5-6400", "read dram 1 sequential", 0.01, 0.05),
+        # Banks open one after the other after a refresh: 12 % off.
+        ("HBM2", "read dram 4 sequential", 0.0921, 0.05),
+        # As much is left behind a refresh as comes meanwhile, whatever refreshes take: 36 % off.
+        ("DDR5-6400", "read dram 1", 0.65, 0.06),
+        # A batch meets another on all channels that both use: 14 % off.
+        ("HBM2", "read dram 8", 0.06, 0.05),
+    ],
+)
+def test_a_lone_program_meets_refreshes_as_simulated(device, program, rate, within):
+    flow = qm.Flow(arrivals=qm.traffic.Poisson(), rate=rate, program=program)
+    system = qm.System(parts={"dram": qm.dram(device)}, flows=flow)
+    runs = simulate(system, replications=2, passages=30_000, seed=2)
+    assert float(qm.solve(system).latency) == pytest.approx(runs["latency"].best, rel=within)

@@ -12,12 +12,13 @@ from numpy.testing import assert_allclose
 from qmodels import dram
 from qmodels.memory import RandomBlocks, StridedBlocks
 from qmodels.memory.dram.access_pattern import SAMPLE, access_pattern
-from qmodels.memory.dram.channel_waits import channel_waits, used_since_refresh
+from qmodels.memory.dram.channel_waits import channel_waits
 from qmodels.memory.dram.command_times import SERVED, Steps
 from qmodels.memory.dram.limits import bank_times, binding, bus_time, channel_limits, refresh_time
 from qmodels.memory.dram.mixture import Kind, _directions, _mean_waits, mixed_waits, packets_alone, pure_waits
 from qmodels.memory.dram.order_waits import _asymptotic_variance, in_order_banks, ready_first_banks
 from qmodels.memory.dram.packet_waits import packet_times
+from qmodels.memory.dram.refresh_waits import used_since_refresh
 from qmodels.memory.dram.solve import grid, latency_law, mixture, quantiles, solve_dram
 from qmodels.memory.dram.stream_waits import Paths, StreamTimes, _weights
 from qmodels.memory.dram.write_queue import Directions, ReadVisits, Turns, refreshed_writes, write_queue

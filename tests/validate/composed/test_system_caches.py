@@ -83,13 +83,11 @@ def test_writes_that_come_together_meet_an_idle_memory_as_when_they_are_alone(si
 @pytest.mark.parametrize("device", ["DDR4-3200", "HBM2"])
 @pytest.mark.parametrize(("blocks", "run"), [(8, 64.0), (8, 4.0), (8, 1.0), (1, 64.0), (1, 4.0), (1, 1.0)])
 def test_blocks_of_a_list_are_where_its_runs_put_them(simulated, device, blocks, run):
-    # Measured: batches in long runs +15 and +17 %, all others -11 to +8 %; once -22 to +118 %.
+    # Once -22 to +118 %.
     program = parse(f"allocate list {blocks}; read dram {blocks} allocated; free list")
     system = pair(device, program, list=FreeList(segments=2**20, mean_run_length=run))
     found = simulated(system, replications=3, passages=8_000)
-    assert float(solve(system).latency) == pytest.approx(
-        found.latency.best, rel=0.2 if run > blocks > 1 else 0.14
-    )
+    assert float(solve(system).latency) == pytest.approx(found.latency.best, rel=0.14)
 
 
 @pytest.mark.parametrize("device", ["DDR4-3200", "HBM2"])
@@ -99,8 +97,6 @@ def test_a_fresh_list_is_one_of_very_long_runs(device):
         parts = {"dram": dram(device, channels=1), "list": FreeList(mean_run_length=run)}
         flow = Flow(arrivals=Poisson(), rate=0.005, program=program)
         found.append(solve(System(parts=parts, flows=flow)))
-        # 15 to 35 % too long, as a stream of its own is.
-        assert any("batch that goes along" in note for note in found[-1].notes)
     assert float(found[0].latency) > float(found[1].latency) == float(found[2].latency)
 
 
