@@ -9,7 +9,7 @@ import numpy as np
 
 from qmodels.evidence.constants import kept
 from qmodels.memory.dram.access_pattern import AccessPattern
-from qmodels.memory.dram.limits import bank_times, bus_time, refresh_time
+from qmodels.memory.dram.limits import bank_times, bus_time, ranks_in_order, refresh_time
 from qmodels.memory.dram.order_waits import order_times
 from qmodels.memory.dram.packet_waits import PacketTimes, packet_times
 from qmodels.memory.dram.refresh_waits import (
@@ -320,7 +320,7 @@ def _in_order(
 ) -> ChannelWaits:
     r"""Return the parts where accesses use the bus in their order.
 
-    Refreshes that block the rank for a share :math:`\sigma` of the time raise the load :math:`\rho` to
+    Refreshes that block the ranks for a share :math:`\sigma` of the time raise the load :math:`\rho` to
     :math:`\rho' = \rho / (1 - \sigma)` and the wait by :math:`(1-\rho) / (1-\rho') (1-\sigma)`, as
     interruptions do in M/G/1; what gathers during one drains as a fluid, at the speed :math:`1 - \rho`.
     """
@@ -328,8 +328,9 @@ def _in_order(
     found = order_times(spec, channel)
     closing = 0 if spec.page_policy == "closed" else t.t_rp
     own = max(found.alone - (1 - found.row_hit_ratio) * (t.t_rcd + closing), 0.0)
-    block = refresh_time(spec, rate)
-    share = block / max(t.t_refi, 1)
+    ranks = spec.geometry.ranks
+    block = refresh_time(spec, rate, rate / ranks)
+    share = ranks_in_order(spec, rate, block) * block / max(t.t_refi, 1)
     load = np.minimum(rate / found.max_rate, 1 - 1e-9)
     left = np.maximum(1 - load / (1 - share), 1e-9)
     wait, conflict = found.waits(rate)

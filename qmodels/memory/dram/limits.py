@@ -36,6 +36,17 @@ def refresh_time(spec: DramSystem, row_rate: Any, rate: Any = 0.0) -> Any:
     return t.t_rfc + rest
 
 
+def ranks_in_order(spec: DramSystem, rate: Any, block: Any) -> Any:
+    r"""Return of how many ranks an access in order meets the refreshes, which take a time each.
+
+    That of another rank holds it up once one to that rank has come: of a refresh of :math:`b` in which
+    :math:`x` come on average :math:`2 \int_0^b (b - t) (1 - e^{-x t / b}) dt / b^2` count.
+    """
+    come = np.maximum(rate / spec.geometry.ranks * block, 1e-6)
+    met = np.clip(1 - 2 / come - 2 * np.expm1(-come) / come**2, 0.0, 1.0)
+    return 1 + (spec.geometry.ranks - 1) * met
+
+
 def _rest(rate: Any, time: float) -> Any:
     """Return what is left on average of a time since the last of Poisson events."""
     rate = np.maximum(rate, 1e-12)
@@ -91,11 +102,15 @@ def channel_limits(
             turns = Turns(spec=spec, miss=miss, each=1 / min(limits.values()))
             limits["turnaround"] = turns.limit(write)
     if t.t_rfc:
-        share = float(refresh_time(spec, min(limits.values()) / g.ranks)) / t.t_refi
-        # With several ranks the bus works on while one is refreshed.
+        most = min(limits.values())
+        block = refresh_time(spec, most / g.ranks)
+        share = float(block) / t.t_refi
+        if spec.scheduler == "in-order":
+            share *= float(ranks_in_order(spec, most, block))
+        # With several ranks the bus works on while one is refreshed, if accesses may pass each other.
+        free = ("bus", "turnaround") if g.ranks > 1 and spec.scheduler != "in-order" else ()
         limits["refresh"] = min(
-            limit if name in ("bus", "turnaround") and g.ranks > 1 else limit * (1 - share)
-            for name, limit in limits.items()
+            limit if name in free else limit * (1 - share) for name, limit in limits.items()
         )
     return {name: float(value) for name, value in limits.items()}
 
