@@ -49,10 +49,12 @@ INPUTS: dict[str, str] = {
         f"composed/lower: _Lowering.{name}": "what a program asks of its parts, in order"
         for name in ("_ask", "_leg", "_over", "_visit")
     },
-    "memory/address_map: index_in_bank": "place of a block",
-    "memory/address_map: index_in_channel": "place of a block",
-    "memory/address_map: scatter": "place of a block",
+    "memory/memory_map: index_in_bank": "place of a block",
+    "memory/memory_map: index_in_channel": "place of a block",
+    "memory/memory_map: scatter": "place of a block",
     "memory/dram_map: DramGeometry.channel_banks": "banks of a channel",
+    "memory/dram_map: DramGeometry.rank_banks": "banks of a rank",
+    "memory/dram_map: mixed_radix": "place of a block",
     "memory/dram_system: DramSystem.gbytes": "a rate of blocks in another unit",
     "memory/numa_system: NumaMachine.accesses_of_memories": "how often each memory is asked, by placement",
     "memory/numa_system: NumaMachine.own_cycles": "cycles of a step that a core has for itself, given",

@@ -384,9 +384,10 @@ def _writes(
         none = 0.0 * rate
         return Queued(none, none, none, none, none, None)
     reads: tuple[tuple[float, float, float], ...] = ((1.0, 1.0, 0.0),)
-    size = 1.0
+    written = 1.0, 0.0
     if packets is not None:
-        reads, size = packets.directions or (((1.0, packets.size, packets.alone),), packets.size)
+        each_one = packets.size, packets.alone
+        reads, written = packets.directions or (((1.0, *each_one),), each_one)
     accesses = sum(share * accesses for share, accesses, _ in reads)
     ahead = own.bank + own.activation + own.bus
     loads = np.broadcast_arrays(rate, row_open, *refreshes)
@@ -398,8 +399,9 @@ def _writes(
         visits = x * (1 - write) / accesses
         both = Directions(
             reads=tuple(ReadVisits(share * visits, accesses, alone) for share, accesses, alone in reads),
-            writes=x * write / size,
-            write_size=size,
+            writes=x * write / written[0],
+            write_size=written[0],
+            write_alone=written[1],
             miss=miss,
         )
         known = {"row_open": opened, "refreshed": out, "block": block}

@@ -220,15 +220,18 @@ def _of_kind(waits: ChannelWaits, k: int, hits: float, mean_hits: float) -> Chan
 
 def _directions(
     kinds: Sequence[Kind], times: Sequence[PacketTimes], visits: FloatArray
-) -> tuple[tuple[tuple[float, float, float], ...], float]:
-    """Return the kinds of visits that read and the size of those that write, see `PacketTimes`."""
+) -> tuple[tuple[tuple[float, float, float], ...], tuple[float, float]]:
+    """Return the kinds of visits that read and what those are that write, see `PacketTimes`."""
     reading = [(v, t) for k, t, v in zip(kinds, times, visits, strict=True) if not k.write]
     writing = [(v, t) for k, t, v in zip(kinds, times, visits, strict=True) if k.write]
     total = sum(v for v, _ in reading)
     reads = tuple((float(v / total), t.size, t.alone) for v, t in reading)
     written = sum(v * t.size for v, t in writing)
-    size = sum(v * t.size**2 for v, t in writing) / written if written > 0 else 1.0
-    return reads, float(size)
+    if written <= 0:
+        return reads, (1.0, 0.0)
+    sums = ((v * t.size**2, v * t.size * t.alone) for v, t in writing)
+    size, alone = (float(sum(each) / written) for each in zip(*sums, strict=True))
+    return reads, (size, alone)
 
 
 def _bank_share(patterns: Sequence[AccessPattern], kinds: Sequence[Kind], total: float) -> float:

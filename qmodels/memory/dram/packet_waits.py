@@ -113,8 +113,8 @@ class PacketTimes:
     banks: float  # banks of the channel that a packet uses, mean
     spread: bool  # whether the accesses of a packet arrive one after the other
     # Where packets of several kinds come together: of each kind that is read its share of those that are, its
-    # size and ``alone``; and the size of packets that are written.
-    directions: tuple[tuple[tuple[float, float, float], ...], float] | None = None
+    # size and ``alone``; and the last two of packets that are written.
+    directions: tuple[tuple[tuple[float, float, float], ...], tuple[float, float]] | None = None
     # refreshed, anywhere: share of the accesses whose row only a refresh closed, and that of those whose
     # packet begins at any bank.
     refreshed: float = 0.0

@@ -233,9 +233,11 @@ class Directions:
     """Reads and writes of a channel."""
 
     reads: tuple[ReadVisits, ...]  # visits that read, by kind
-    # writes, write_size: rate of the visits that write [1/cycle], and accesses of one, mean.
+    # writes, write_size, write_alone: rate of the visits that write [1/cycle], accesses of one, and how long
+    # those delay each other, mean.
     writes: float
     write_size: float
+    write_alone: float
     miss: float  # share of the accesses that open a row
 
     @property
@@ -313,7 +315,7 @@ def write_queue(
     held = t.t_rcd + column
     stolen = np.minimum(-np.expm1(-both.read_rate / spec.geometry.channel_banks * held), MOST_STOLEN)
     begun = until + row_open * close + column + stolen / (1 - stolen) * (t.t_rc + held)
-    length = both.miss * begun + (1 - both.miss) * turned + opening + (both.write_size - 1) / 2 * each
+    length = both.miss * begun + (1 - both.miss) * turned + opening + both.write_alone
     pace = np.minimum(number / np.maximum(length, each)[:, None], np.exp(-present)[:, None] / each)
     often = 1 / np.maximum(again, max(opening, each))
     begins = np.where(number > low, often[:, None], 0.0)
@@ -331,7 +333,7 @@ def write_queue(
     pushed = law @ pdtrc(high - 1 - number, arriving * block) * longest[-1]
     stored = (1 - busy) * (law @ number) + (drains * drain) @ (number + low) / 2
     idle = law[:, 0] * np.exp(-present)
-    idle_pace, longer = _idle(opening, each, batch, number.astype(float))
+    idle_pace, longer = _idle(max(opening + both.write_alone, each), each, batch, number.astype(float))
     chain = partial(
         LastWrites,
         arrivals=arriving / batch, batch=batch, drain=drain, low=low, each=each, idle_pace=idle_pace,
@@ -347,12 +349,11 @@ def write_queue(
     )
 
 
-def _idle(opening: float, each: float, batch: int, number: FloatArray) -> tuple[FloatArray, float]:
+def _idle(alone: float, each: float, batch: int, number: FloatArray) -> tuple[FloatArray, float]:
     """Return the pace at which writes that find nothing are written, by how many there are [1/cycle].
 
     And how much longer a batch of them stays on average, by chance, than its writes do one after the other.
     """
-    alone = max(opening + (batch - 1) / 2 * each, each)
     left = np.arange(1, batch + 1)
     stay = float((left / np.minimum(left / alone, 1 / each)).sum()) / batch
     return np.minimum(number / alone, 1 / each), max(stay - alone, 0.0)

@@ -426,11 +426,12 @@ def test_directions_of_kinds_are_told_apart():
     """A read is of a kind as often as it comes; a write is in a large batch more often than batches are."""
     kinds = [Kind(blocks=n, write=w, rate=0.01) for n, w in ((2, True), (8, True), (1, False), (4, False))]
     times = [packet_times(packets_alone(QUIET, kind.blocks, kind.write)) for kind in kinds]
-    reads, size = _directions(kinds, times, np.array([3.0, 1.0, 2.0, 6.0]))
+    reads, (size, alone) = _directions(kinds, times, np.array([3.0, 1.0, 2.0, 6.0]))
     assert_allclose([share for share, _, _ in reads], [0.25, 0.75])
     assert [number for _, number, _ in reads] == [1, 4]
     assert size == pytest.approx((3 * 2**2 + 8**2) / (3 * 2 + 8))
-    assert _directions(kinds[2:], times[2:], np.array([1.0, 1.0]))[1] == 1
+    assert alone == pytest.approx((3 * 2 * times[0].alone + 8 * times[1].alone) / (3 * 2 + 8))
+    assert _directions(kinds[2:], times[2:], np.array([1.0, 1.0]))[1] == (1, 0)
 
 
 def test_packets_that_start_anywhere_use_all_channels_alike():
@@ -477,6 +478,7 @@ def test_kinds_of_accesses_wait_for_writes_as_each_alone(waits, reads, writes, s
         reads=(ReadVisits(reads, 2.0, 5.0), ReadVisits(reads / 2, 1.0, 0.0)),
         writes=writes,
         write_size=size,
+        write_alone=2.5 * (size - 1),
         miss=0.7,
     )
     given = {"row_open": 0.6, "each": 5.0, "refreshed": 0.04, "block": 400.0}
