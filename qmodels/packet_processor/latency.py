@@ -290,9 +290,10 @@ def refresh_waits(c: Columns, point: OperatingPoint) -> Waits:
     r"""Return the mean waits for refreshes of a channel.
 
     An access finds the channel in its refresh with probability :math:`R/I` and waits for the other
-    half of it; the work that has come meanwhile delays those behind, :math:`R^2/(2I(1-\rho))` in all.
+    half of it; the work that has come meanwhile delays those behind, :math:`R^2/(2I(1-\rho))` in all, as a
+    fluid that drains at the full speed. That less time is left is what the other waits have their pole from.
     """
-    load = np.minimum(point.intensity["dram buses"] / point.available, 1.0)
+    load = np.minimum(point.intensity["dram buses"], point.available)
     one = c.refreshing * c.refresh / 2.0 / (1.0 - load)
     each = np.clip(c.rows.channels, 1.0, c.channels[:, None]) * one[:, None]
     return Waits(each, each, one)
