@@ -85,6 +85,13 @@ class PoolSubnetwork:
         profile, table = self._population(self.few or self.profile, rate, min(self.tokens, MANY))
         return leaving_scv(profile, table.found, self.noise)
 
+    @cached_property
+    def evenness(self) -> float:
+        """Variability of what leaves where all tokens are held, over that if all services were exponential."""
+        profile, table = self._population(self.few or self.profile, 0.0, min(self.tokens, MANY))
+        exponential = leaving_scv(profile, table.found, dict.fromkeys(self.noise, 1.0))
+        return leaving_scv(profile, table.found, self.noise) / exponential
+
     def most(self, rate: float) -> float:
         """Return the rate at which tokens of all copies are taken at most, if they are taken at one."""
         if self.tokens > MANY:

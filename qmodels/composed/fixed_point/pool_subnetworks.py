@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from qmodels.checks import FloatArray
 from qmodels.composed.as_network import arrival_law
 from qmodels.composed.couplings.closed_mva import Profile, Region, closed_mva, profile_of
-from qmodels.composed.couplings.pools import ClosedPool, Pool, PoolSubnetwork, open_pool
+from qmodels.composed.couplings.pools import MANY, ClosedPool, Pool, PoolSubnetwork, open_pool
 from qmodels.composed.couplings.refreshes import stalled
 from qmodels.composed.fixed_point.pool_waits import (
     NO_POOLS,
@@ -26,7 +26,7 @@ from qmodels.composed.fixed_point.state import State, begun_scv
 from qmodels.composed.latency import Held
 from qmodels.composed.moments import Moments, moments_of
 from qmodels.composed.parts.bursty import bursts_of
-from qmodels.llc.bounded_queues import Stages, bounded_queues
+from qmodels.llc.bounded_queues import Stages, bounded_queues, conditional_rates
 from qmodels.markov.processes.moment_fits import ph_from_moments
 from qmodels.queues.distributions import birth_death_law
 from qmodels.systems.composed.program_form import Op, window_of
@@ -44,8 +44,9 @@ def update_pool(state: State, pool: str) -> None:
     takes, inside = state.takes(pool), subnetwork_of(state, pool)
     state.subnetworks[pool] = inside
     if state.loses(pool):
-        speeds = speeds_inside(state, pool, inside)
-        state.curves[pool] = cache(partial(lossy_pool, speeds_at=speeds, tokens=inside.tokens))
+        speeds, regions = speeds_inside(state, pool, inside)
+        own = {} if regions else {"scv": inside.evenness, "plain": inside.profile.at}
+        state.curves[pool] = cache(partial(lossy_pool, speeds_at=speeds, tokens=inside.tokens, **own))
         return
     if not all(state.system.flow(take.flow).closed for take in takes):
         state.curves[pool] = partial(_open_pool, state, pool, inside, _gaps(state, pool))
@@ -199,18 +200,28 @@ LEAST_WEIGHT = 1e-250
 FEWEST_PHASES = 0.5
 """Squared coefficient of variation above which two phases say a law's two moments."""
 
+SHORT = 1e-9
+"""Wait, in holds of a job alone, that is none."""
+
+Speed = Callable[[float], float]
 Speeds = Callable[[float], FloatArray]
 """Rates at which 1, 2, ... jobs inside leave, if jobs get in at a rate."""
 
 
-def lossy_pool(rate: float, *, speeds_at: Speeds, tokens: int) -> Pool:
-    """Hold and losses of a window that loses jobs that find it full.
+def lossy_pool(
+    rate: float, *, speeds_at: Speeds, tokens: int, scv: float = 1.0, plain: Speed | None = None
+) -> Pool:
+    r"""Hold and losses of a window that loses jobs that find it full.
 
-    ``rate``: jobs that come [1/ns].
+    ``rate``: jobs that come [1/ns]; ``scv``: variability of what leaves the inside, over that of exponential
+    services; ``plain``: time that a job is inside without a window, by the rate [ns].
 
     As `qmodels.composed.couplings.pools.open_pool`: all that is inside is one station of rate X(n) with n
-    jobs. With Poisson arrivals, as all are taken to be, the share of them that find the window full is the
-    share of time that it is.
+    jobs, of :math:`c = X(K)/X(1)` servers. Where more are inside than these they leave as from a single
+    server of speed X(n) whose services have this variability: exact for one server with services of two
+    moments. With Poisson arrivals, as all are taken to be, the share of them that find the window full is
+    the share of time that it is. What is waited is multiplied by what makes it right without a window, the
+    less the more the window cuts off.
 
     >>> pool = lossy_pool(2.0, speeds_at=lambda rate: np.arange(1.0, 4.0), tokens=3)
     >>> round(pool.lost, 4), round(pool.hold, 4)
@@ -219,41 +230,57 @@ def lossy_pool(rate: float, *, speeds_at: Speeds, tokens: int) -> Pool:
     if float(speeds_at(0.0)[-1]) <= 0:  # others fill a part inside
         return Pool(wait=Moments(0.0, 0.0), hold=np.inf, taken=rate, most=0.0, busy=1.0, lost=1.0 - NEAR)
 
-    def law_at(inside: float) -> tuple[FloatArray, FloatArray]:
-        speeds = speeds_at(inside)
-        speeds = speeds[np.minimum(np.arange(tokens), speeds.size - 1)]
-        return birth_death_law(np.full(tokens, rate), speeds), speeds
+    def law_at(inside: float, jobs: int) -> tuple[FloatArray, FloatArray]:
+        known = speeds_at(inside)
+        speeds = _leaving(known[np.minimum(np.arange(jobs), known.size - 1)], rate, scv)
+        return birth_death_law(np.full(jobs, rate), speeds), speeds
 
     def more(inside: float) -> float:
-        return rate * (1.0 - float(law_at(inside)[0][-1])) - inside
+        return rate * (1.0 - float(law_at(inside, tokens)[0][-1])) - inside
 
     found = rate if more(rate) >= 0 else float(brentq(more, 0.0, rate, xtol=rate * NEAR))
-    law, speeds = law_at(found)
+    law, speeds = law_at(found, tokens)
     held, lost, through = float(law @ np.arange(law.size)), float(law[-1]), float(law[1:] @ speeds)
+    alone, most = 1 / float(speeds_at(found)[0]), float(speeds_at(found)[-1])
+    hold = held / through if through > 0 else alone
+    if plain is not None and rate < most:
+        everyone, _ = law_at(rate, max(tokens, MANY))
+        waits = float(everyone @ np.arange(everyone.size)) / rate - alone
+        right = plain(rate) - alone
+        if waits > SHORT * alone and right < np.inf:
+            hold += (hold - alone) * min((hold - alone) / waits, 1.0) * (right / waits - 1)
     return Pool(
-        wait=Moments(0.0, 0.0),
-        hold=held / through if through > 0 else 1 / float(speeds[0]),
-        taken=rate,
-        most=float(speeds[-1]),
-        busy=held / tokens,
-        lost=lost,
+        wait=Moments(0.0, 0.0), hold=hold, taken=rate, most=most, busy=through * hold / tokens, lost=lost
     )
 
 
-def speeds_inside(state: State, pool: str, inside: PoolSubnetwork) -> Speeds:
-    """Return the speeds of a window that loses jobs: what it holds tokens of is a region of its own.
+def _leaving(speeds: FloatArray, rate: float, scv: float) -> FloatArray:
+    """Return the mean rates at which 1, 2, ... jobs leave, that come at a rate and leave so unevenly."""
+    if abs(scv - 1) < NEAR or speeds.size < 2:
+        return speeds
+    first = max(min(round(float(speeds[-1] / speeds[0])), speeds.size) - 1, 0)
+    queue = speeds[first : first + MANY]
+    stages = _stages(1.0, max(scv, 1 / MOST_PHASES))
+    known = queue * conditional_rates(stages, np.concatenate([[0.0], rate / queue[:-1], [0.0]]))
+    longer = np.full(max(speeds.size - first - MANY, 0), known[-2] if known.size > 1 else 0.0)
+    return np.concatenate([speeds[:first], known, longer])
+
+
+def speeds_inside(state: State, pool: str, inside: PoolSubnetwork) -> tuple[Speeds, list[str]]:
+    """Return the speeds of a window that loses jobs, and the pools in it that are a region of their own.
 
     ``state``: the system in a round of its fixed point; ``inside``: its inside, all of it.
 
     `closed_mva` what is outside of other pools, and these, of whose copies each job takes a random one.
-    Those that branches take from keep their waits.
+    Those that branches or other flows take from keep their waits.
     """
     (take,) = state.takes(pool)
     flow, nested = state.system.flow(take.flow), state.nested
     inner = [n for n in nested[pool] if n in state.curves and not any(n in nested[m] for m in nested[pool])]
-    regions = [name for name in inner if name not in state.in_branches]
+    alone = [name for name in inner if {each.flow for each in state.takes(name)} == {flow.name}]
+    regions = [name for name in alone if name not in state.in_branches]
     if not regions:
-        return inside.speeds
+        return inside.speeds, regions
 
     others = state.among(flow.name)
 
@@ -290,7 +317,7 @@ def speeds_inside(state: State, pool: str, inside: PoolSubnetwork) -> Speeds:
             found.append(Region(speeds=held(name, come * each) / each))
         return closed_mva(profile, inside.tokens, regions=found).rates
 
-    return speeds_at
+    return speeds_at, regions
 
 
 def _copies_together(inside: PoolSubnetwork, rate: float, most: int) -> FloatArray:
