@@ -57,7 +57,7 @@ class ClosedLatency:
     """
 
     def __init__(self, state: State, programs: Mapping[str, ProgramLatency]) -> None:
-        self.state, self.programs, self.met = state, programs, pool_waits(state, state.rates)
+        self.state, self.programs, self.met = state, programs, pool_waits(state)
         self.idle = state.parts.evaluate(dict.fromkeys(state.rates, 0.0))
         self.times = {name: by_part(program.by_part) for name, program in programs.items()}
 

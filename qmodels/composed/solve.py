@@ -53,7 +53,7 @@ def parts_figures(state: State) -> Figures:
     """Return the figures of a system whose parts are asked one by one."""
     settle(state)
     answers_of = {flow.name: state.answers(flow) for flow in state.system.flows}
-    met = pool_waits(state, state.rates)
+    met = pool_waits(state)
     pools = met.pools
     programs = {flow.name: latency_of(state, flow, answers_of[flow.name]) for flow in state.system.flows}
     flows = {flow.name: flow_figures(state, flow, programs[flow.name], pools) for flow in state.system.flows}

@@ -17,6 +17,8 @@ _GRID = 1 - np.array([1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.12, 0.07, 0
 """Shares of the rate at which the first resource is full for which tables are made."""
 _LEFT = np.sort(np.append(_GRID, [0.01, 0.02, 0.035, 0.06]))
 """The same where parts are found as others have left them: that changes most with the first few jobs."""
+_FEW = np.array([0.0, 0.3, 0.55, 0.75, 0.9, 0.97])
+"""The same where each is dear: the time at a queue is nearly straight in the number that one finds."""
 _STATES = 4
 """Rounds in which the rate and the state that it leaves parts in are found."""
 
@@ -248,12 +250,13 @@ def profile_of(
     servers: Mapping[str, int],
     alone_at: Times | None = None,
     local: Mapping[str, int] = MappingProxyType({}),
+    dear: bool = False,
 ) -> Profile:
     """Return the times at parts, from what they are at a rate.
 
-    ``most``: rate up to which parts are asked if none is ever full.
+    ``most``: rate up to which parts are asked if none is ever full; ``dear``: ask as seldom as can be.
     """
-    shares = _GRID if alone_at is None else _LEFT
+    shares = (_FEW if dear else _GRID) if alone_at is None else _LEFT
     rates = limit * shares if np.isfinite(limit) else most * np.linspace(0.0, 1.0, 4)
     return Profile(times_at, limit=limit, rates=rates, servers=servers, alone_at=alone_at, local=local)
 

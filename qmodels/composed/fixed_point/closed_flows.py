@@ -30,8 +30,8 @@ def closed_rate(state: State, flow: Flow) -> float:
 
     ``state``: the system in a round of its fixed point; ``stays`` at the flow's own pools are set.
 
-    That of `closed_mva` for what is done outside its own pools, each of which is a region. Pools that other
-    flows use too, or that branches take from, keep their waits.
+    That of `closed_mva` for what is done outside its own pools, each of which is a region. Pools that open
+    flows use too are met by as many as are there; others, or that branches take from, keep their waits.
     """
     idle = float(flow.think.mean) if flow.think is not None else 0.0
     own = [
@@ -40,10 +40,18 @@ def closed_rate(state: State, flow: Flow) -> float:
         if {take.flow for take in state.takes(pool)} == {flow.name}
         and not any(pool in inner for inner in (*state.nested.values(), state.in_branches))
     ]
-    kept = pool_waits_at(state, state.rates, {p: curve for p, curve in state.curves.items() if p not in own})
+    others = state.among(flow.name)
+    most = state.parts.limit({**state.rates, flow.name: 1.0}, [flow.name], met=others)
+    beside = {p: curve for p, curve in state.curves.items() if p not in own}
+    some = [pool for pool in beside if flow.name in state.shared(pool)]
+    kept = None if some else pool_waits_at(state, state.rates, beside)
+    ends = {pool: state.pool_limit(pool, {flow.name}) * state.rates[flow.name] for pool in some}
+    full = min(ends, key=ends.__getitem__, default="")  # the first pool that it fills, or none before a part
+    full, most = (full, ends[full]) if full and ends[full] < most else ("", most)
 
-    def times_of(answers: PartResponses) -> dict[str, float]:
-        taken, held = walk(state, flow, answers, kept)
+    def times_of(answers: PartResponses, rate: float) -> dict[str, float]:
+        met = kept or pool_waits_at(state, state.rates, beside, {flow.name: max(rate, LEAST)})
+        taken, held = walk(state, flow, answers, met)
         times = dict(taken.by_part)
         for pool in own:
             for part, time in held[pool].parts.items() if pool in held else ():
@@ -52,13 +60,11 @@ def closed_rate(state: State, flow: Flow) -> float:
         return times
 
     def times_at(rate: float) -> dict[str, float]:
-        return times_of(state.view(flow, rate))
+        return times_of(state.view(flow, rate), rate)
 
     def alone_at(rate: float) -> dict[str, float]:
-        return times_of(state.view(flow, rate).alone(state.view(flow, 0.0)))
+        return times_of(state.view(flow, rate).alone(state.view(flow, 0.0)), rate)
 
-    others = state.among(flow.name)
-    most = state.parts.limit({**state.rates, flow.name: 1.0}, [flow.name], met=others)
     regions = []
     for pool in own:
         each, taken = state.taken(pool, {**state.rates, flow.name: 1.0}), state.taken(pool, state.rates)
@@ -77,6 +83,7 @@ def closed_rate(state: State, flow: Flow) -> float:
         most=2 * flow.population / alone,
         servers=state.servers({flow.name}),
         alone_at=alone_at if state.leaves_traces else None,
+        dear=bool(some),
     )
     table = closed_mva(outside, flow.population, idle=idle, regions=regions)
     rate = float(table.rates[-1])
@@ -93,8 +100,8 @@ def closed_rate(state: State, flow: Flow) -> float:
     missing = flow.population - rate * (idle + sum(stays)) - sum(table.left)
     if missing > 0 and table.left:
         # Those who wait beyond what parts answer do so at the fullest.
-        fullest = max(numbers, key=lambda part: numbers[part])
-        numbers[fullest] += missing
+        fullest = full or max(numbers, key=lambda part: numbers[part])
+        numbers[fullest] = numbers.get(fullest, 0.0) + missing
     state.count(flow.name, numbers)
     return rate
 
@@ -131,15 +138,18 @@ def set_seen_rate(state: State, flow: Flow) -> None:
         state.seen[flow.name] = state.extra[flow.name] = 0.0
         return
     time = flow.population / rate - idle
-    met = pool_waits(state, {**state.rates, flow.name: rate})
+    some = [pool for pool in state.curves if flow.name in state.shared(pool)]
+    kept = None if some else pool_waits(state)
 
     def beyond(seen: float) -> float:
+        met = kept or pool_waits(state, {flow.name: max(seen, LEAST)})
         return float(latency_of(state, flow, state.view(flow, seen), met).span.mean) - time
 
     state.extra[flow.name] = 0.0
     others = state.among(flow.name)
-    high = state.parts.limit({**state.rates, flow.name: rate}, [flow.name], met=others) * rate * FULL
-    high = min(high, 1e3 * rate)
+    most = state.parts.limit({**state.rates, flow.name: rate}, [flow.name], met=others)
+    most = min([most, *(state.pool_limit(pool, {flow.name}) for pool in some)])
+    high = min(most * rate * FULL, 1e3 * rate)
     if beyond(0.0) >= -(NEAR**2) * time:
         state.seen[flow.name] = 0.0
     elif beyond(high) <= 0:
@@ -188,10 +198,10 @@ def match_populations(state: State) -> None:
             state.count(flow.name, _open_numbers(state, flow))
     for flow, others in state.identical:
         state.numbers |= {name: state.numbers[flow.name] for name in others}
-    mixing = Mixing()
+    mixing, held = Mixing(), _held(state)
     for _ in range(STEPS):
         asked = numbers_in(*state.met.values())
-        if _mend(state, limited) < MET:
+        if _mend(state, limited, held) < MET:
             return
         following = mixing.after(asked, numbers_in(*state.met.values()))
         put_into(np.array([_rounded(rate) for rate in following.tolist()]), *state.met.values())
@@ -204,7 +214,7 @@ def _open_numbers(state: State, flow: Flow) -> dict[str, float]:
     if not flow.window:
         outside.add(state.system.interconnect)
     rate = state.rates[flow.name] * entering(state).get(flow.name, 1.0)
-    met = pool_waits(state, state.rates)
+    met = pool_waits(state)
     found = latency_of(state, flow, met=met)
     if not found.span.finite:
         return {site.part: INF for site in asked if site.part not in outside}
@@ -214,7 +224,18 @@ def _open_numbers(state: State, flow: Flow) -> dict[str, float]:
     return {part: rate * time for part, time in by_part(found.by_part).items() if part not in outside}
 
 
-def _mend(state: State, limited: list[Flow]) -> float:
+def _held(state: State) -> dict[tuple[str, str], float]:
+    """Time that a job of each flow of limited number holds tokens of pools that others use too. [ns]."""
+    found = {}
+    for pool in state.curves:
+        for name in state.shared(pool):
+            flow = state.system.flow(name)
+            held = walk(state, flow, state.answers(flow), pool_waits(state))[1]
+            found[name, pool] = held[pool].span.mean if pool in held else 0.0
+    return found
+
+
+def _mend(state: State, limited: list[Flow], held: Mapping[tuple[str, str], float]) -> float:
     """Bring the rates nearer to those that leave the numbers; return the largest relative change."""
     names = [flow.name for flow in limited]
     parts = state.form.parts(state.system.interconnect)
@@ -250,9 +271,34 @@ def _mend(state: State, limited: list[Flow]) -> float:
                 # Nothing is known of those that fill a part before their pools are; steps are halved.
                 rate = number * room / bare[name] if name in queue else last
                 rates[name, part] = _rounded(sqrt(max(rate, LEAST) * last))
-    change = max((abs(found[""][key] / met[key] - 1) for key in met), default=0.0)
+    found[""] |= _mended_at_pools(state, held)
+    change = max(
+        (abs(rate / state.met.get("", {}).get(key, INF) - 1) for key, rate in found[""].items()), default=0.0
+    )
     state.met = found
     return change
+
+
+def _mended_at_pools(state: State, held: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
+    """Return at which rates others meet flows at pools, nearer to those that leave the numbers there."""
+    found = {}
+    for pool in dict.fromkeys(pool for _, pool in held):
+        met = state.met_at(pool, state.rates, {})
+        pace = state.curves[pool](state.taken(pool, met))
+        names = state.shared(pool)
+        load = state.taken(pool, met) / pace.most if pace.most > 0 else INF
+        each = {f: state.taken(pool, {**dict.fromkeys(met, 0.0), f: 1.0}) for f in names}
+        bare = {f: (each[f] * pace.wait.mean + held[f, pool]) * (1 - load) for f in names}
+        if not load < 1 or not all(0 < time < INF for time in bare.values()):
+            found |= {(f, pool): met[f] / 4 for f in names}
+            continue
+        jobs = {f: state.numbers[f].get(pool, 0.0) + state.rates[f] * held[f, pool] for f in names}
+        queue = {f: jobs[f] * each[f] / pace.most / bare[f] for f in names}
+        room = (1 - load + sum(met[f] * each[f] for f in names) / pace.most) / (1 + sum(queue.values()))
+        for f in names:
+            rate = jobs[f] * room / bare[f] if jobs[f] < INF else met[f]
+            found[f, pool] = _rounded(sqrt(max(rate, LEAST) * max(met[f], LEAST)))
+    return found
 
 
 def _rounded(value: float) -> float:

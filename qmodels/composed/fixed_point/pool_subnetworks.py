@@ -102,7 +102,9 @@ def _make_subnetwork(state: State, pool: str, flows: set[str]) -> PoolSubnetwork
 
     def times_at(rate: float, *, few: bool = False) -> dict[str, float]:
         rates = state.scaled(pool, state.rates, max(rate / taken, 1e-9))
-        met = PoolWaits(pools={n: curve(state.taken(n, rates)) for n, curve in inner.items()}, within={})
+        own = state.takers(pool, rates)
+        taking = {n: state.taken(n, state.met_at(n, rates, own)) for n in inner}
+        met = PoolWaits(pools={n: curve(taking[n]) for n, curve in inner.items()}, within={})
         answers = state.parts_inside(pool).evaluate(rates, met=others)
         return held_inside(state, pool, state.answers_inside(pool, answers, rate) if few else answers, met)
 
@@ -121,9 +123,7 @@ def _make_subnetwork(state: State, pool: str, flows: set[str]) -> PoolSubnetwork
     if state.loses(pool):
         limit = limit_inside(state, pool, limit)
     else:
-        for name, curve in inner.items():
-            now = state.taken(name, state.rates)
-            limit = min(limit, curve(now).most / now)
+        limit = min([limit, *(state.pool_limit(name, flows) for name in inner)])
     copies = state.system.copies(pool) if pool in state.system.parts else 1
     alone = state.lone[pool] = sum(times_at(0.0).values())
     most = max(2 * tokens * copies / max(alone, 1e-300), taken)
@@ -288,7 +288,8 @@ def speeds_inside(state: State, pool: str, inside: PoolSubnetwork) -> tuple[Spee
         return {**state.rates, flow.name: rate}
 
     def times_at(rate: float) -> dict[str, float]:
-        met = pool_waits_at(state, rates(rate), {name: state.curves[name] for name in inner})
+        curves = {name: state.curves[name] for name in inner}
+        met = pool_waits_at(state, rates(rate), curves, {flow.name: rate})
         program, held = walk(state, flow, state.poisson.evaluate(rates(rate), met=others), met)
         times = dict(program.by_part)
         for name in regions:
@@ -382,6 +383,9 @@ def limit_inside(state: State, pool: str, limit: float) -> float:
     """Return the factor of the rates at which what a pool holds tokens of is full, at most ``limit``."""
     for name in state.nested[pool]:
         if name not in state.curves:
+            continue
+        if state.shared(name):
+            limit = min(limit, state.pool_limit(name, {take.flow for take in state.takes(pool)}))
             continue
         now = state.taken(name, state.rates)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -54,25 +55,28 @@ def walk(
     return walking.latency_of(state.form.roots[flow.name]), walking.held
 
 
-def pool_waits(state: State, rates: Rates) -> PoolWaits:
+def pool_waits(state: State, varied: Rates = MappingProxyType({})) -> PoolWaits:
     """Find the waits at all pools."""
-    return pool_waits_at(state, rates, state.curves)
+    return pool_waits_at(state, state.rates, state.curves, varied)
 
 
-def pool_waits_at(state: State, rates: Rates, curves: Curves) -> PoolWaits:
-    """Find the waits at some pools."""
+def pool_waits_at(
+    state: State, rates: Rates, curves: Curves, varied: Rates = MappingProxyType({})
+) -> PoolWaits:
+    """Find the waits at some pools, see `State.met_at`."""
     pools: dict[str, Pool] = {}
     within: dict[str, PartResponses] = {}
     slower: dict[str, float] = {}
     # Outer ones first: what is inside a window that loses jobs is met at the rate of those that get in.
     inner: dict[str, Rates] = {}
     for name in reversed([name for name in state.nested if name in curves]):
-        here = inner.get(name, rates)
+        here = state.met_at(name, inner.get(name, rates), varied)
         taken = state.taken(name, here)
         if taken <= 0:
             continue
         # Fewer are inside an outer pool than would come to this one.
-        outer = min((slower[each] for each in slower if name in state.nested[each]), default=1.0)
+        outside = [slower[each] for each in slower if name in state.nested[each]]
+        outer = 1.0 if state.shared(name) else min(outside, default=1.0)
         pool = curves[name](taken * outer)
         pool = replace(pool, taken=taken, busy=min(pool.busy / outer, 1.0))
         if name in state.stays:
@@ -142,7 +146,9 @@ def latency_of(
     state: State, flow: Flow, answers: PartResponses | None = None, met: PoolWaits | None = None
 ) -> ProgramLatency:
     """Latency of a program."""
-    met = pool_waits(state, state.rates) if met is None else met
+    if met is None:
+        seen = {flow.name: state.seen.get(flow.name, state.rates[flow.name])} if flow.closed else {}
+        met = pool_waits(state, seen)
     answers = state.answers(flow) if answers is None else answers
     program = walk(state, flow, answers, met)[0]
     # Jobs of a fixed number find no more at a visit than there are.
@@ -195,7 +201,7 @@ def held_inside(state: State, pool: str, answers: PartResponses, met: PoolWaits)
 def held_without_pool(state: State, pool: str, rate: float) -> float:
     """Mean time that a token would be held if there were tokens for all, taken at a rate."""
     rates = state.scaled(pool, state.rates, rate / state.taken(pool, state.rates))
-    met = pool_waits_at(state, rates, inner_curves(state, pool))
+    met = pool_waits_at(state, rates, inner_curves(state, pool), state.takers(pool, rates))
     answers = state.parts.evaluate(state.let_in(pool, rates), met=state.among_inside(pool))
     return sum(held_inside(state, pool, answers, met).values())
 

@@ -276,7 +276,9 @@ def _pool_limit(state: State, pool: str, rates: Mapping[str, float]) -> float:
         for flow in state.rates
     }
     taken = sum(rate * each[name] for name, rate in rates.items())
-    rest = sum(rate * each[name] for name, rate in state.rates.items() if name not in rates)
+    # Flows of limited number yield, however many there are.
+    yields = {flow.name for flow in state.system.flows if flow.closed or flow.loses} - rates.keys()
+    rest = sum(rate * each[name] for name, rate in state.rates.items() if name not in {*rates, *yields})
     if taken <= 0:
         return INF
 

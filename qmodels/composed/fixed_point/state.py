@@ -198,6 +198,40 @@ class State:
         """Return where tokens of a pool are taken."""
         return [take for take in self.form.takes if take.part == pool]
 
+    def shared(self, pool: str) -> set[str]:
+        """Return the flows of limited number at a pool to which others come as well, and not all are closed.
+
+        A flow is limited that is closed, or outside of whose window the pool is not.
+        """
+        flows = {take.flow for take in self.takes(pool)}
+        if len(flows) == 1 or self.all_closed(pool):
+            return set()
+        return {f for f in flows if self.system.flow(f).closed or pool in self.nested.get(window_of(f), ())}
+
+    def takers(self, pool: str, rates: Rates) -> Rates:
+        """Return the rates of the flows that take tokens of a pool."""
+        return {take.flow: rates[take.flow] for take in self.takes(pool)}
+
+    def met_at(self, pool: str, rates: Rates, varied: Rates) -> Rates:
+        """Return rates at which flows are met at a pool: those of limited number as others meet them.
+
+        ``varied``: rates of flows that are looked at themselves, and are met as streams.
+        """
+        limited = self.shared(pool)
+        if not limited:
+            return rates
+        known = self.met.get("", {})
+        return {**rates, **{f: known.get((f, pool), rates[f]) for f in limited}, **varied}
+
+    def pool_limit(self, pool: str, flows: set[str]) -> float:
+        """Return by which factor the rates of some flows may grow until a pool is full."""
+        met = self.met_at(pool, self.rates, {name: self.rates[name] for name in flows})
+        rest = self.taken(pool, {name: 0.0 if name in flows else rate for name, rate in met.items()})
+        mine = self.taken(pool, {name: rate if name in flows else 0.0 for name, rate in met.items()})
+        if mine <= 0:
+            return INF
+        return max(self.curves[pool](rest + mine).most - rest, 0.0) / mine
+
     def taken(self, pool: str, rates: Rates) -> float:
         """Rate at which tokens of a pool are taken. [1/ns]."""
         return sum(rates[t.flow] * t.visits * t.mean_batch for t in self.takes(pool))
