@@ -42,6 +42,8 @@ class Profile:
         Mean times of a job that meets no other at parts as they are at a rate, where that depends on it.
     local : mapping of str to int
         Servers of stations of which each job uses the copy at its own place.
+    ends : mapping of str to float
+        Of stations of one server, the rate at which it is full. [1/ns]
     """
 
     def __init__(
@@ -53,8 +55,9 @@ class Profile:
         servers: Mapping[str, int],
         alone_at: Times | None = None,
         local: Mapping[str, int] = MappingProxyType({}),
+        ends: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
-        self.local = local
+        self.local, self.ends = local, ends
         self._times_at, self._limit, self._asked = times_at, limit, rates.tolist()
         self._alone_at = alone_at
         self._rates: list[float] = []
@@ -250,6 +253,7 @@ def profile_of(
     servers: Mapping[str, int],
     alone_at: Times | None = None,
     local: Mapping[str, int] = MappingProxyType({}),
+    ends: Mapping[str, float] = MappingProxyType({}),
     dear: bool = False,
 ) -> Profile:
     """Return the times at parts, from what they are at a rate.
@@ -258,7 +262,9 @@ def profile_of(
     """
     shares = (_FEW if dear else _GRID) if alone_at is None else _LEFT
     rates = limit * shares if np.isfinite(limit) else most * np.linspace(0.0, 1.0, 4)
-    return Profile(times_at, limit=limit, rates=rates, servers=servers, alone_at=alone_at, local=local)
+    return Profile(
+        times_at, limit=limit, rates=rates, servers=servers, alone_at=alone_at, local=local, ends=ends
+    )
 
 
 MOST_NUMBERS = 100
@@ -307,10 +313,13 @@ class AtRegion:
         """Return a time there as the region's own law makes it for jobs that find all tokens held."""
         return time + held * self.excess
 
+    def begun(self) -> float:
+        """Return the time there of a job that goes round with those before, as if nothing varied more."""
+        return float(self.law @ self.times[: self.law.size])
+
     def time(self) -> float:
         """Return the time there of a job that goes round with those before."""
-        met = float(self.law @ self.times[: self.law.size])
-        return self.corrected(met, float(self.law[self.tokens :].sum()), self.rate)
+        return self.corrected(self.begun(), float(self.law[self.tokens :].sum()), self.rate)
 
     def advance(self, rate: float) -> None:
         """Let there be one job more, which go round at a rate."""
@@ -413,6 +422,7 @@ def closed_mva(
             if walker.part >= 0:
                 at[walker.part] = time
         inside = taken[: len(regions)]
+        _come_back(profile, walkers, met, at, idle + sum(inside))
         at, rate = _round(profile, at, found, n, idle + sum(inside), last)
         found = [rate * time for time in at]
         for walker in walkers:
@@ -426,6 +436,25 @@ def closed_mva(
             break
         last = rate
     return PopulationTable(rates=rates, regions=tuple(taken[: len(regions)]), found=met, left=tuple(found))
+
+
+def _come_back(
+    profile: Profile, walkers: Sequence[AtRegion], met: Sequence[float], at: list[float], rest: float
+) -> None:
+    """Shorten times at stations for jobs that are back before the service ends that began as they left.
+
+    A job that comes at random meets services of which more than half of their mean is left if they vary more
+    than exponential ones; one that is back at once meets one that has just begun. Both take exponential times
+    here, the way round and the service.
+    """
+    begun = {profile.parts.index(part): end for part, end in profile.ends.items() if part in profile.parts}
+    soon = {k: ((1 + met[k]) / end, 1 / end) for k, end in begun.items() if end > 0}
+    soon |= {one.part: (one.begun(), one.own / one.tokens) for one in walkers if isinstance(one, AtStation)}
+    whole = rest + sum(at)
+    for k, (time, service) in soon.items():
+        if time < at[k]:
+            away = whole - at[k]
+            at[k] = time + (at[k] - time) * away / (away + service)
 
 
 def _round(

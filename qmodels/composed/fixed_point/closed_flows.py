@@ -77,12 +77,14 @@ def closed_rate(state: State, flow: Flow) -> float:
     alone = idle + sum(times_at(0.0).values()) + sum(1 / float(region.speeds[0]) for region in regions)
     if alone <= 0:
         raise ValueError(f"flow {flow.name!r}: program must take time in a closed flow, got none")
+    now = max(state.rates[flow.name], LEAST)
     outside = profile_of(
         times_at,
         limit=most,
         most=2 * flow.population / alone,
         servers=state.servers({flow.name}),
         alone_at=alone_at if state.leaves_traces else None,
+        ends={p: end * now for p, end in state.ends(state.parts, {flow.name}, others).items()},
         dear=bool(some),
     )
     table = closed_mva(outside, flow.population, idle=idle, regions=regions)
@@ -150,8 +152,10 @@ def set_seen_rate(state: State, flow: Flow) -> None:
     most = state.parts.limit({**state.rates, flow.name: rate}, [flow.name], met=others)
     most = min([most, *(state.pool_limit(pool, {flow.name}) for pool in some)])
     high = min(most * rate * FULL, 1e3 * rate)
-    if beyond(0.0) >= -(NEAR**2) * time:
+    if (more := beyond(0.0)) >= -(NEAR**2) * time:
         state.seen[flow.name] = 0.0
+        # Back at once they meet less than those who come at random.
+        state.extra[flow.name] = -more if more < INF else 0.0
     elif beyond(high) <= 0:
         state.seen[flow.name] = high
         state.extra[flow.name] = -beyond(high)

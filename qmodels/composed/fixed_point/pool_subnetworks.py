@@ -131,6 +131,7 @@ def _make_subnetwork(state: State, pool: str, flows: set[str]) -> PoolSubnetwork
     own = all(take.own for take in state.takes(pool))
     local = state.local_servers(flows) if own else {}
     alone_here = {part: count for part, count in local.items() if count > 1 and copies == 1}
+    ends = state.ends(state.parts_inside(pool), flows, others)
     tables = [
         profile_of(
             partial(times_at, few=few),
@@ -139,6 +140,7 @@ def _make_subnetwork(state: State, pool: str, flows: set[str]) -> PoolSubnetwork
             servers={**state.servers(flows), **alone_here},
             alone_at=partial(alone_at, few=few) if traces else None,
             local=local,
+            ends={name: end * taken for name, end in ends.items() if name in asked},
         )
         for few in ((False, True) if traces and not state.loses(pool) else (False,))
     ]

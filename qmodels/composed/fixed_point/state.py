@@ -13,7 +13,7 @@ from qmodels.composed.as_network import arrival_law
 from qmodels.composed.couplings.bursts import OnOffSource
 from qmodels.composed.couplings.correlated_visits import visit_laws
 from qmodels.composed.couplings.pools import Pool, PoolSubnetwork
-from qmodels.composed.decomposition import Decomposition, Others, PartResponses
+from qmodels.composed.decomposition import LEAST, Decomposition, Others, PartResponses
 from qmodels.composed.moments import moments_of
 from qmodels.composed.parts.station import copy_shares
 from qmodels.systems.composed.flow import Flow
@@ -273,6 +273,19 @@ class State:
                 if all(site.flow in flows for site in self.form.sites if site.part == name):
                     found[name] = int(part.servers)
         return found
+
+    def ends(self, parts: Decomposition, flows: set[str], met: Others) -> dict[str, float]:
+        """Return the factors of the rates of some flows at which stations of one server are full."""
+        asked = dict.fromkeys(site.part for site in self.form.sites if site.flow in flows)
+        single = [
+            name
+            for name in asked
+            if isinstance(part := self.system.parts[name], Station)
+            and part.servers == 1
+            and self.system.copies(name) == 1
+        ]
+        rates = {name: max(rate, LEAST) if name in flows else rate for name, rate in self.rates.items()}
+        return {name: parts.limit(rates, flows, [name], met) for name in single}
 
     def local_servers(self, flows: set[str]) -> dict[str, int]:
         """Return the servers of the stations at their place, to which no others come."""
