@@ -98,28 +98,29 @@ def subnetwork_of(state: State, pool: str) -> PoolSubnetwork:
 
 def _make_subnetwork(state: State, pool: str, flows: set[str]) -> PoolSubnetwork:
     taken, tokens = state.taken(pool, state.rates), state.tokens(pool)
-    inner, others = inner_curves(state, pool), state.among_inside(pool)
+    inner = inner_curves(state, pool)
+    idle = state.scaled(pool, state.rates, 0.0)
+    yielded = dict.fromkeys(state.among_inside(pool, idle), 0.0)
+    others = state.among_inside(pool) if state.all_closed(pool) else yielded
 
     def times_at(rate: float, *, few: bool = False) -> dict[str, float]:
         rates = state.scaled(pool, state.rates, max(rate / taken, 1e-9))
         own = state.takers(pool, rates)
         taking = {n: state.taken(n, state.met_at(n, rates, own)) for n in inner}
         met = PoolWaits(pools={n: curve(taking[n]) for n, curve in inner.items()}, within={})
-        answers = state.parts_inside(pool).evaluate(rates, met=others)
+        answers = state.parts_inside(pool).evaluate(rates, met=state.among_inside(pool, rates))
         return held_inside(state, pool, state.answers_inside(pool, answers, rate) if few else answers, met)
 
     def alone_at(rate: float, *, few: bool) -> dict[str, float]:
-        answers = [
-            state.parts_inside(pool).evaluate(
-                state.scaled(pool, state.rates, max(each / taken, 1e-9)), met=others
-            )
-            for each in (rate, 0.0)
-        ]
+        both = [state.scaled(pool, state.rates, max(each / taken, 1e-9)) for each in (rate, 0.0)]
+        answers = [state.parts_inside(pool).evaluate(r, met=state.among_inside(pool, r)) for r in both]
         lone = answers[0].alone(answers[1])
         return held_inside(state, pool, state.answers_inside(pool, lone, rate) if few else lone, NO_POOLS)
 
     asked = state.form.parts_inside(pool, state.system.interconnect)
-    limit = state.parts_inside(pool).limit(state.rates, flows, asked, others)
+    limit = _limit_beside(
+        state, pool, state.parts_inside(pool).limit(state.rates, flows, asked, others), asked
+    )
     if state.loses(pool):
         limit = limit_inside(state, pool, limit)
     else:
@@ -151,6 +152,20 @@ def _make_subnetwork(state: State, pool: str, flows: set[str]) -> PoolSubnetwork
     )
 
 
+def _limit_beside(state: State, pool: str, limit: float, asked: set[str]) -> float:
+    """Return the factor of the rates at which a part inside a pool is full, at most ``limit``."""
+
+    def beyond(factor: float) -> float:
+        rates = state.scaled(pool, state.rates, factor)
+        loads = state.parts_inside(pool).loads(rates, asked, state.among_inside(pool, rates))
+        return max(loads.values(), default=0.0) - 1
+
+    most = limit * (1 - NEAR)
+    if state.all_closed(pool) or not 0 < limit < np.inf or beyond(most) <= 0 or beyond(limit * NEAR) >= 0:
+        return limit
+    return float(brentq(beyond, limit * NEAR, most, rtol=NEAR))
+
+
 def _open_pool(state: State, pool: str, inside: PoolSubnetwork, gaps: PhaseType, rate: float) -> Pool:
     """Wait and hold of open jobs at a pool."""
     key = (
@@ -176,16 +191,14 @@ def _stalled(state: State, pool: str, inside: PoolSubnetwork, rate: float) -> fl
     most = float(inside.speeds(rate)[-1])
     if most <= 0:  # others fill a part inside
         return 0.0
-    answers = state.parts_inside(pool).evaluate(rates, met=state.among_inside(pool))
+    answers = state.parts_inside(pool).evaluate(rates, met=state.among_inside(pool, rates))
     return stalled(answers.responses, state.sites_inside(pool), rates, rate * inside.tokens / most)
 
 
 def _alone_scvs(state: State, pool: str, flows: set[str]) -> tuple[float, dict[str, float]]:
     """Return the variability of how long a job alone holds tokens of a pool, of all and by part."""
-    answers = state.parts_inside(pool).evaluate(
-        {name: 0.0 if name in flows else rate for name, rate in state.rates.items()},
-        met=state.among_inside(pool),
-    )
+    idle = {name: 0.0 if name in flows else rate for name, rate in state.rates.items()}
+    answers = state.parts_inside(pool).evaluate(idle, met=state.among_inside(pool, idle))
     helds = [walk(state, state.system.flow(n), answers, NO_POOLS)[1].get(pool, Held()) for n in sorted(flows)]
     noise = {}
     for part in {part for held in helds for part in held.parts}:

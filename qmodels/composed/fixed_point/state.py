@@ -145,9 +145,47 @@ class State:
         known = self.met.get(flows[0] if len(flows) == 1 else "", self.met.get("", {}))
         return {key: rate for key, rate in known.items() if key[0] not in flows}
 
-    def among_inside(self, pool: str) -> Others:
-        """Return the same for jobs that hold tokens of a pool."""
-        return self.among(*dict.fromkeys(take.flow for take in self.takes(pool)))
+    def among_inside(self, pool: str, rates: Rates | None = None) -> Others:
+        r"""Return the same for jobs that hold tokens of a pool, which come in at the rates given.
+
+        Where the number of those that are met is fixed, and not their rate, they yield to those who come in:
+        their load is :math:`q (1 - \rho) / (1 + q)`, :math:`\rho` being that of all others and q their load
+        now over what is left. Between both by the power `_fixed`.
+        """
+        met = self.among(*dict.fromkeys(take.flow for take in self.takes(pool)))
+        parts = {part for _, part in met} & {site.part for site in self.sites_inside(pool)}
+        if rates is None or not parts or self.all_closed(pool):
+            return met
+        everyone = self.parts.loads(self.rates, parts, self.among())
+        none = dict.fromkeys(met, 0.0)
+        others = self.parts.loads(self.rates, parts, {**self.among(), **none})
+        come = self.parts.loads(rates, parts, none)
+        factor = {}
+        for part in parts:
+            load = everyone[part] - others[part]
+            if load > 0 and everyone[part] < 1:
+                number = load / (1 - everyone[part])
+                factor[part] = number * max(1 - come[part], 0.0) / (1 + number) / load
+        return {
+            (name, part): rate * factor.get(part, 1.0) ** self._fixed(name, part)
+            for (name, part), rate in met.items()
+        }
+
+    def _fixed(self, name: str, part: str) -> float:
+        """Return 1 less the elasticity of the number of a flow at a part by the time that it takes there.
+
+        Of a closed flow the share of its jobs that are there; of a window that loses jobs that of Erlang's
+        formula for what it loses; jobs that wait for a window come at their rate.
+        """
+        flow, numbers = self.system.flow(name), self.numbers.get(name, {})
+        if flow.closed:
+            share = numbers.get(part, 0.0) / flow.population
+        elif flow.loses:
+            enters = max(self.parts.entering.get(name, 1.0), LEAST)
+            share = (1 - enters) / enters * (flow.window - sum(numbers.values()))
+        else:
+            return 0.0
+        return min(max(share, 0.0), 1.0) if share < INF else 1.0
 
     def sites_of(self, flow: str) -> list[Site]:
         """Return where a flow asks."""
