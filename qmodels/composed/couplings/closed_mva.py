@@ -139,10 +139,6 @@ class Profile:
             found[part] = (rates[1:], ratio)
         return found
 
-    def at(self, rate: float) -> float:
-        """Return the time at all parts, asked at just this rate. [ns]."""
-        return sum(self._times_at(rate).values())
-
     def total(self, rate: float) -> float:
         """Return the time at all parts at a rate."""
         self._reach(rate)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 
 import numpy as np
@@ -24,7 +24,7 @@ from qmodels.composed.fixed_point.pool_waits import (
 )
 from qmodels.composed.fixed_point.state import State, begun_scv
 from qmodels.composed.latency import Held
-from qmodels.composed.moments import Moments, moments_of
+from qmodels.composed.moments import Moments, mixture_of, moments_of
 from qmodels.composed.parts.bursty import bursts_of
 from qmodels.llc.bounded_queues import Stages, bounded_queues, conditional_rates
 from qmodels.markov.processes.moment_fits import ph_from_moments
@@ -45,7 +45,7 @@ def update_pool(state: State, pool: str) -> None:
     state.subnetworks[pool] = inside
     if state.loses(pool):
         speeds, regions = speeds_inside(state, pool, inside)
-        own = {} if regions else {"scv": inside.evenness, "plain": inside.profile.at}
+        own = {} if regions else {"scv": inside.evenness, "plain": partial(held_without_pool, state, pool)}
         state.curves[pool] = cache(partial(lossy_pool, speeds_at=speeds, tokens=inside.tokens, **own))
         return
     if not all(state.system.flow(take.flow).closed for take in takes):
@@ -199,15 +199,24 @@ def _alone_scvs(state: State, pool: str, flows: set[str]) -> tuple[float, dict[s
     """Return the variability of how long a job alone holds tokens of a pool, of all and by part."""
     idle = {name: 0.0 if name in flows else rate for name, rate in state.rates.items()}
     answers = state.parts_inside(pool).evaluate(idle, met=state.among_inside(pool, idle))
-    helds = [walk(state, state.system.flow(n), answers, NO_POOLS)[1].get(pool, Held()) for n in sorted(flows)]
-    noise = {}
-    for part in {part for held in helds for part in held.parts}:
-        mean = sum(held.parts.get(part, 0.0) for held in helds)
-        if mean > 0:
-            noise[part] = sum(held.spreads.get(part, 0.0) for held in helds) / mean**2 * len(helds)
-    mean = sum(held.span.mean for held in helds)
-    scv = sum(held.span.variance for held in helds) / mean**2 * len(helds) if mean > 0 else 1.0
-    return scv, noise
+    names = sorted(flows)
+    helds = [walk(state, state.system.flow(n), answers, NO_POOLS)[1].get(pool, Held()) for n in names]
+    takes = [sum(t.visits * t.mean_batch for t in state.takes(pool) if t.flow == n) for n in names]
+    taken = [state.rates[name] * each for name, each in zip(names, takes, strict=True)]
+    shares = [each / sum(taken) for each in taken]
+
+    def scv(times: Sequence[tuple[float, float]]) -> float:
+        """Squared coefficient of variation of a time that each flow has for its share of the tokens."""
+        each = [Moments(mean / n, spread / n) for (mean, spread), n in zip(times, takes, strict=True)]
+        found = mixture_of(shares, each)
+        return found.scv if found.mean > 0 else 1.0
+
+    parts = {part for held in helds for part, time in held.parts.items() if time > 0}
+    noise = {
+        part: scv([(held.parts.get(part, 0.0), held.spreads.get(part, 0.0)) for held in helds])
+        for part in parts
+    }
+    return scv([(held.span.mean, held.span.variance) for held in helds]), noise
 
 
 NEAR = 1e-9

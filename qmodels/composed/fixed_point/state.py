@@ -287,7 +287,7 @@ class State:
         lossy = {
             flow: share
             for flow, share in self.parts.entering.items()
-            if share > 0 and pool in self.nested.get(window_of(flow), ())
+            if share > 0 and pool in {window_of(flow), *self.nested.get(window_of(flow), ())}
         }
         return {name: rate / lossy.get(name, 1.0) for name, rate in rates.items()} if lossy else rates
 
