@@ -256,7 +256,7 @@ def profile_of(
 
     ``most``: rate up to which parts are asked if none is ever full; ``dear``: ask as seldom as can be.
     """
-    shares = (_FEW if dear else _GRID) if alone_at is None else _LEFT
+    shares = _FEW if dear else _GRID if alone_at is None else _LEFT
     rates = limit * shares if np.isfinite(limit) else most * np.linspace(0.0, 1.0, 4)
     return Profile(
         times_at, limit=limit, rates=rates, servers=servers, alone_at=alone_at, local=local, ends=ends

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import sqrt
 
 import numpy as np
@@ -12,7 +12,14 @@ from qmodels.checks import FloatArray
 from qmodels.composed.couplings.closed_mva import Region, closed_mva, profile_of
 from qmodels.composed.decomposition import LEAST, PartResponses
 from qmodels.composed.fixed_point.pool_subnetworks import entering
-from qmodels.composed.fixed_point.pool_waits import NO_POOLS, latency_of, pool_waits, pool_waits_at, walk
+from qmodels.composed.fixed_point.pool_waits import (
+    NO_POOLS,
+    PoolWaits,
+    latency_of,
+    pool_waits,
+    pool_waits_at,
+    walk,
+)
 from qmodels.composed.fixed_point.state import INF, State
 from qmodels.composed.latency import by_part
 from qmodels.numerics.mixing import Mixing, numbers_in, put_into
@@ -44,20 +51,22 @@ def closed_rate(state: State, flow: Flow) -> float:
     most = state.parts.limit({**state.rates, flow.name: 1.0}, [flow.name], met=others)
     beside = {p: curve for p, curve in state.curves.items() if p not in own}
     some = [pool for pool in beside if flow.name in state.shared(pool)]
+    # Of these each is a part, at which jobs wait and hold tokens.
+    joined = [p for p in some if not any(p in inner for inner in (*state.nested.values(), state.in_branches))]
     kept = None if some else pool_waits_at(state, state.rates, beside)
-    ends = {pool: state.pool_limit(pool, {flow.name}) * state.rates[flow.name] for pool in some}
-    full = min(ends, key=ends.__getitem__, default="")  # the first pool that it fills, or none before a part
-    full, most = (full, ends[full]) if full and ends[full] < most else ("", most)
+    limits = {pool: state.pool_limit(pool, {flow.name}) * state.rates[flow.name] for pool in some}
+    full = min(limits, key=limits.__getitem__, default="")  # the pool that it fills, or none before a part
+    full, most = (full, limits[full]) if full and limits[full] < most else ("", most)
 
     def times_of(answers: PartResponses, rate: float) -> dict[str, float]:
         met = kept or pool_waits_at(state, state.rates, beside, {flow.name: max(rate, LEAST)})
         taken, held = walk(state, flow, answers, met)
         times = dict(taken.by_part)
-        for pool in own:
+        for pool in (*own, *joined):
             for part, time in held[pool].parts.items() if pool in held else ():
                 times[part] -= time / state.tokens_each(pool)
-            times.pop(pool, None)
-        return times
+                times[pool] = times.get(pool, 0.0) + time / state.tokens_each(pool)
+        return {part: time for part, time in times.items() if part not in own}
 
     def times_at(rate: float) -> dict[str, float]:
         return times_of(state.view(flow, rate), rate)
@@ -78,13 +87,15 @@ def closed_rate(state: State, flow: Flow) -> float:
     if alone <= 0:
         raise ValueError(f"flow {flow.name!r}: program must take time in a closed flow, got none")
     now = max(state.rates[flow.name], LEAST)
+    ends = {p: end * now for p, end in state.ends(state.parts, {flow.name}, others).items()}
+    ends |= {p: limits[p] for p in joined if state.tokens(p) == 1 and state.system.copies(p) == 1}
     outside = profile_of(
         times_at,
         limit=most,
         most=2 * flow.population / alone,
         servers=state.servers({flow.name}),
         alone_at=alone_at if state.leaves_traces else None,
-        ends={p: end * now for p, end in state.ends(state.parts, {flow.name}, others).items()},
+        ends=ends,
         dear=bool(some),
     )
     table = closed_mva(outside, flow.population, idle=idle, regions=regions)
@@ -98,7 +109,7 @@ def closed_rate(state: State, flow: Flow) -> float:
     for pool, time in zip(own, stays, strict=True):
         each = state.taken(pool, {**state.rates, flow.name: 1.0})
         state.stays[pool] = time / each
-    numbers = _numbers(state, flow, dict(zip(outside.parts, table.left, strict=True)), rate)
+    numbers = _numbers(state, flow, dict(zip(outside.parts, table.left, strict=True)), rate, joined)
     missing = flow.population - rate * (idle + sum(stays)) - sum(table.left)
     if missing > 0 and table.left:
         # Those who wait beyond what parts answer do so at the fullest.
@@ -108,9 +119,16 @@ def closed_rate(state: State, flow: Flow) -> float:
     return rate
 
 
-def _numbers(state: State, flow: Flow, outside: Mapping[str, float], rate: float) -> dict[str, float]:
-    """Jobs of a closed flow at each part, those in pools of its own among them."""
+def _numbers(
+    state: State, flow: Flow, outside: Mapping[str, float], rate: float, joined: Sequence[str]
+) -> dict[str, float]:
+    """Jobs of a closed flow at each part, those in pools among them."""
     found = dict(outside)
+    held = walk(state, flow, state.answers(flow), pool_waits(state))[1] if joined else {}
+    for pool in joined:
+        for part, time in held[pool].parts.items() if pool in held else ():
+            number = min(rate * time / state.tokens_each(pool), found.get(pool, 0.0))
+            found |= {part: found.get(part, 0.0) + number, pool: found.get(pool, 0.0) - number}
     for pool in state.stays:
         if pool in state.curves and any(take.flow == flow.name for take in state.takes(pool)):
             taken = state.taken(pool, {**state.rates, flow.name: rate})
@@ -164,6 +182,8 @@ def set_seen_rate(state: State, flow: Flow) -> None:
         state.extra[flow.name] = max(-beyond(seen), 0.0)
 
 
+Holds = Mapping[tuple[str, str], tuple[float, float]]
+"""By flow and pool, how long tokens are held, and how many [ns]."""
 DIGITS = 7
 """Significant digits of the rates, so that parts are asked the same thing once."""
 STEPS = 8
@@ -217,29 +237,41 @@ def _open_numbers(state: State, flow: Flow) -> dict[str, float]:
     outside = {site.part for site in asked if not site.held}
     if not flow.window:
         outside.add(state.system.interconnect)
-    rate = state.rates[flow.name] * entering(state).get(flow.name, 1.0)
     met = pool_waits(state)
     found = latency_of(state, flow, met=met)
     if not found.span.finite:
         return {site.part: INF for site in asked if site.part not in outside}
-    if flow.loses and window_of(flow.name) in met.pools and 0 < found.span.mean < INF:
-        # As long as the window says, and not the stream that would stay nearly as long.
-        rate *= met.pools[window_of(flow.name)].hold / found.span.mean
+    rate = state.rates[flow.name] * _staying(state, flow, met, found.span.mean)
     return {part: rate * time for part, time in by_part(found.by_part).items() if part not in outside}
 
 
-def _held(state: State) -> dict[tuple[str, str], float]:
-    """Time that a job of each flow of limited number holds tokens of pools that others use too. [ns]."""
-    found = {}
+def _held(state: State) -> dict[tuple[str, str], tuple[float, float]]:
+    """Time that a job of each flow of limited number holds tokens of pools that others use too. [ns].
+
+    With it, how many of them do.
+    """
+    found, met = {}, pool_waits(state)
     for pool in state.curves:
         for name in state.shared(pool):
             flow = state.system.flow(name)
-            held = walk(state, flow, state.answers(flow), pool_waits(state))[1]
-            found[name, pool] = held[pool].span.mean if pool in held else 0.0
+            program, held = walk(state, flow, state.answers(flow), met)
+            time = held[pool].span.mean / state.tokens_each(pool) if pool in held else 0.0
+            number = state.rates[name] * _staying(state, flow, met, program.span.mean) * time
+            found[name, pool] = time, number
     return found
 
 
-def _mend(state: State, limited: list[Flow], held: Mapping[tuple[str, str], float]) -> float:
+def _staying(state: State, flow: Flow, met: PoolWaits, time: float) -> float:
+    """Return the share of a flow's jobs that find room in its window, times how much longer they stay there.
+
+    As long as the window says, and not the stream that would stay nearly as long.
+    """
+    if not flow.loses or window_of(flow.name) not in met.pools or not 0 < time < INF:
+        return entering(state).get(flow.name, 1.0)
+    return entering(state)[flow.name] * met.pools[window_of(flow.name)].hold / time
+
+
+def _mend(state: State, limited: list[Flow], held: Holds) -> float:
     """Bring the rates nearer to those that leave the numbers; return the largest relative change."""
     names = [flow.name for flow in limited]
     parts = state.form.parts(state.system.interconnect)
@@ -283,7 +315,7 @@ def _mend(state: State, limited: list[Flow], held: Mapping[tuple[str, str], floa
     return change
 
 
-def _mended_at_pools(state: State, held: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
+def _mended_at_pools(state: State, held: Holds) -> dict[tuple[str, str], float]:
     """Return at which rates others meet flows at pools, nearer to those that leave the numbers there."""
     found = {}
     for pool in dict.fromkeys(pool for _, pool in held):
@@ -292,11 +324,11 @@ def _mended_at_pools(state: State, held: Mapping[tuple[str, str], float]) -> dic
         names = state.shared(pool)
         load = state.taken(pool, met) / pace.most if pace.most > 0 else INF
         each = {f: state.taken(pool, {**dict.fromkeys(met, 0.0), f: 1.0}) for f in names}
-        bare = {f: (each[f] * pace.wait.mean + held[f, pool]) * (1 - load) for f in names}
+        bare = {f: (each[f] * pace.wait.mean + held[f, pool][0]) * (1 - load) for f in names}
         if not load < 1 or not all(0 < time < INF for time in bare.values()):
             found |= {(f, pool): met[f] / 4 for f in names}
             continue
-        jobs = {f: state.numbers[f].get(pool, 0.0) + state.rates[f] * held[f, pool] for f in names}
+        jobs = {f: state.numbers[f].get(pool, 0.0) + held[f, pool][1] for f in names}
         queue = {f: jobs[f] * each[f] / pace.most / bare[f] for f in names}
         room = (1 - load + sum(met[f] * each[f] for f in names) / pace.most) / (1 + sum(queue.values()))
         for f in names:

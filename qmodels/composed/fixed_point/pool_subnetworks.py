@@ -16,6 +16,7 @@ from qmodels.composed.couplings.refreshes import stalled
 from qmodels.composed.fixed_point.pool_waits import (
     NO_POOLS,
     PoolWaits,
+    held_at,
     held_inside,
     held_without_pool,
     inner_curves,
@@ -23,7 +24,6 @@ from qmodels.composed.fixed_point.pool_waits import (
     walk,
 )
 from qmodels.composed.fixed_point.state import State, begun_scv
-from qmodels.composed.latency import Held
 from qmodels.composed.moments import Moments, mixture_of, moments_of
 from qmodels.composed.parts.bursty import bursts_of
 from qmodels.llc.bounded_queues import Stages, bounded_queues, conditional_rates
@@ -105,9 +105,9 @@ def _make_subnetwork(state: State, pool: str, flows: set[str]) -> PoolSubnetwork
 
     def times_at(rate: float, *, few: bool = False) -> dict[str, float]:
         rates = state.scaled(pool, state.rates, max(rate / taken, 1e-9))
-        own = state.takers(pool, rates)
-        taking = {n: state.taken(n, state.met_at(n, rates, own)) for n in inner}
-        met = PoolWaits(pools={n: curve(taking[n]) for n, curve in inner.items()}, within={})
+        met = PoolWaits(pools={n: curve(state.taken(n, rates)) for n, curve in inner.items()}, within={})
+        if any(state.shared(name) for name in inner):
+            met = pool_waits_at(state, rates, inner, state.takers(pool, rates))
         answers = state.parts_inside(pool).evaluate(rates, met=state.among_inside(pool, rates))
         return held_inside(state, pool, state.answers_inside(pool, answers, rate) if few else answers, met)
 
@@ -200,7 +200,7 @@ def _alone_scvs(state: State, pool: str, flows: set[str]) -> tuple[float, dict[s
     idle = {name: 0.0 if name in flows else rate for name, rate in state.rates.items()}
     answers = state.parts_inside(pool).evaluate(idle, met=state.among_inside(pool, idle))
     names = sorted(flows)
-    helds = [walk(state, state.system.flow(n), answers, NO_POOLS)[1].get(pool, Held()) for n in names]
+    helds = [held_at(state, pool, walk(state, state.system.flow(n), answers, NO_POOLS)[1]) for n in names]
     takes = [sum(t.visits * t.mean_batch for t in state.takes(pool) if t.flow == n) for n in names]
     taken = [state.rates[name] * each for name, each in zip(names, takes, strict=True)]
     shares = [each / sum(taken) for each in taken]

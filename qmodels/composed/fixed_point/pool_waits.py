@@ -131,7 +131,7 @@ def _make_up(state: State, pool: str, met: PoolWaits) -> None:
     """
     (take,) = state.takes(pool)
     first = next((site.part for site in state.form.takes if site.part in state.nested[pool]), None)
-    if first not in met.pools:
+    if first not in met.pools or state.shared(first):
         return
     flow = state.system.flow(take.flow)
     program, _ = walk(state, flow, state.poisson.evaluate(state.rates, met=state.among(flow.name)), met)
@@ -185,13 +185,25 @@ def _persistence(state: State, flow: Flow, answers: PartResponses) -> float:
     return added
 
 
+def held_at(state: State, pool: str, held: Mapping[str, Held]) -> Held:
+    """Return how long tokens of a pool are held, and what is done at pools that others share at these."""
+    found = held.get(pool, Held())
+    for inner in () if state.all_closed(pool) else sorted(state.nested[pool] - state.in_branches):
+        if inner in held and state.shared(inner):
+            for times, there in ((found.parts, held[inner].parts), (found.spreads, held[inner].spreads)):
+                for part, time in there.items():
+                    time = min(time / state.tokens_each(inner), times.get(part, 0.0))
+                    times |= {part: times.get(part, 0.0) - time, inner: times.get(inner, 0.0) + time}
+    return found
+
+
 def held_inside(state: State, pool: str, answers: PartResponses, met: PoolWaits) -> dict[str, float]:
     """Mean time that a token of a pool is held, by part."""
     flows = {take.flow for take in state.takes(pool)}
     taken, each = state.taken(pool, state.rates), state.tokens_each(pool)
     times: dict[str, float] = {}
     for name in sorted(flows):
-        held = walk(state, state.system.flow(name), answers, met)[1].get(pool, Held())
+        held = held_at(state, pool, walk(state, state.system.flow(name), answers, met)[1])
         for part, time in held.parts.items():
             share = state.rates[name] / taken / each
             times[part] = times.get(part, 0.0) + (share * time if share else 0.0)
