@@ -1,4 +1,4 @@
-"""Open flows beside closed ones and beside windows that lose jobs: services of any variability, pools of both."""
+"""Open flows beside closed ones and windows that lose jobs: services of any variability, pools of both."""
 
 from dataclasses import replace
 
@@ -87,11 +87,11 @@ def test_one_token_that_all_take_is_the_queue_before_a_server(other):
     )
     for metric in ("latency", "flow_throughput"):
         for flow in ("open", other.name):
-            assert_allclose(found[f"{metric}[{flow}]"], queue[f"{metric}[{flow}]"], rtol=0.06)
+            assert_allclose(found[f"{metric}[{flow}]"], queue[f"{metric}[{flow}]"], rtol=0.01)
 
 
 def test_tokens_that_flows_hold_for_unlike_times():
-    """19.9 and 13.2 in the simulation; 17.6 and 10.8 where tokens were held for one time by all."""
+    """1.67 and 8.81 where only what each flow's times vary counted."""
     short = Flow(name="short", arrivals=Poisson(), rate=0.3, program=HELD)
     long = Flow(
         name="long",
@@ -100,7 +100,9 @@ def test_tokens_that_flows_hold_for_unlike_times():
         program=(Acquire("p"), Hold(Erlang(mean=8.0, phases=2)), Release("p")),
     )
     answer = solved(short, long, law=Deterministic(mean=0.8), p=Tokens(count=2))
-    print(answer["latency[short]"], answer["latency[long]"])
+    # 2.59 +- 0.04 and 9.72 +- 0.10 in the simulation (4 x 400,000 jobs).
+    assert_allclose(answer["latency[short]"], 2.59, rtol=0.1)
+    assert_allclose(answer["latency[long]"], 9.72, rtol=0.04)
 
 
 def test_closed_jobs_that_fill_a_station_leave_room_for_a_pool():
