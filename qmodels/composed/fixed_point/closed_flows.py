@@ -317,7 +317,7 @@ def _mend(state: State, limited: list[Flow], held: Holds) -> float:
 
 def _mended_at_pools(state: State, held: Holds) -> dict[tuple[str, str], float]:
     """Return at which rates others meet flows at pools, nearer to those that leave the numbers there."""
-    found = {}
+    found: dict[tuple[str, str], float] = {}
     for pool in dict.fromkeys(pool for _, pool in held):
         met = state.met_at(pool, state.rates, {})
         pace = state.curves[pool](state.taken(pool, met))

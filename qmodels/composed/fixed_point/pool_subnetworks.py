@@ -45,8 +45,11 @@ def update_pool(state: State, pool: str) -> None:
     state.subnetworks[pool] = inside
     if state.loses(pool):
         speeds, regions = speeds_inside(state, pool, inside)
-        own = {} if regions else {"scv": inside.evenness, "plain": partial(held_without_pool, state, pool)}
-        state.curves[pool] = cache(partial(lossy_pool, speeds_at=speeds, tokens=inside.tokens, **own))
+        found = partial(lossy_pool, speeds_at=speeds, tokens=inside.tokens)
+        if not regions:
+            plain = partial(held_without_pool, state, pool)
+            found = partial(found, scv=inside.evenness, plain=plain)
+        state.curves[pool] = cache(found)
         return
     if not all(state.system.flow(take.flow).closed for take in takes):
         state.curves[pool] = partial(_open_pool, state, pool, inside, _gaps(state, pool))
@@ -99,9 +102,8 @@ def subnetwork_of(state: State, pool: str) -> PoolSubnetwork:
 def _make_subnetwork(state: State, pool: str, flows: set[str]) -> PoolSubnetwork:
     taken, tokens = state.taken(pool, state.rates), state.tokens(pool)
     inner = inner_curves(state, pool)
-    idle = state.scaled(pool, state.rates, 0.0)
-    yielded = dict.fromkeys(state.among_inside(pool, idle), 0.0)
-    others = state.among_inside(pool) if state.all_closed(pool) else yielded
+    others = state.among_inside(pool)
+    yields = not state.all_closed(pool) and any(state.system.flow(name).closed for name, _ in others)
 
     def times_at(rate: float, *, few: bool = False) -> dict[str, float]:
         rates = state.scaled(pool, state.rates, max(rate / taken, 1e-9))
@@ -118,9 +120,9 @@ def _make_subnetwork(state: State, pool: str, flows: set[str]) -> PoolSubnetwork
         return held_inside(state, pool, state.answers_inside(pool, lone, rate) if few else lone, NO_POOLS)
 
     asked = state.form.parts_inside(pool, state.system.interconnect)
-    limit = _limit_beside(
-        state, pool, state.parts_inside(pool).limit(state.rates, flows, asked, others), asked
-    )
+    empty = {key: 0.0 if state.system.flow(key[0]).closed else rate for key, rate in others.items()}
+    limit = state.parts_inside(pool).limit(state.rates, flows, asked, empty if yields else others)
+    limit = _limit_beside(state, pool, limit, asked) if yields else limit
     if state.loses(pool):
         limit = limit_inside(state, pool, limit)
     else:
@@ -132,7 +134,7 @@ def _make_subnetwork(state: State, pool: str, flows: set[str]) -> PoolSubnetwork
     own = all(take.own for take in state.takes(pool))
     local = state.local_servers(flows) if own else {}
     alone_here = {part: count for part, count in local.items() if count > 1 and copies == 1}
-    ends = state.ends(state.parts_inside(pool), flows, others)
+    ends = state.ends(state.parts_inside(pool), flows, empty if yields else others)
     tables = [
         profile_of(
             partial(times_at, few=few),
@@ -161,7 +163,7 @@ def _limit_beside(state: State, pool: str, limit: float, asked: set[str]) -> flo
         return max(loads.values(), default=0.0) - 1
 
     most = limit * (1 - NEAR)
-    if state.all_closed(pool) or not 0 < limit < np.inf or beyond(most) <= 0 or beyond(limit * NEAR) >= 0:
+    if not 0 < limit < np.inf or beyond(most) <= 0 or beyond(limit * NEAR) >= 0:
         return limit
     return float(brentq(beyond, limit * NEAR, most, rtol=NEAR))
 

@@ -174,18 +174,11 @@ class State:
     def _fixed(self, name: str, part: str) -> float:
         """Return 1 less the elasticity of the number of a flow at a part by the time that it takes there.
 
-        Of a closed flow the share of its jobs that are there; of a window that loses jobs that of Erlang's
-        formula for what it loses; jobs that wait for a window come at their rate.
+        Of a closed flow the share of its jobs that are there; jobs of windows come at their rate.
         """
-        flow, numbers = self.system.flow(name), self.numbers.get(name, {})
-        if flow.closed:
-            share = numbers.get(part, 0.0) / flow.population
-        elif flow.loses:
-            enters = max(self.parts.entering.get(name, 1.0), LEAST)
-            share = (1 - enters) / enters * (flow.window - sum(numbers.values()))
-        else:
-            return 0.0
-        return min(max(share, 0.0), 1.0) if share < INF else 1.0
+        population = self.system.flow(name).population
+        number = self.numbers.get(name, {}).get(part, 0.0)
+        return min(max(number / population, 0.0), 1.0) if population else 0.0
 
     def sites_of(self, flow: str) -> list[Site]:
         """Return where a flow asks."""
