@@ -20,6 +20,7 @@ from qmodels.composed.stalls import Late
 from qmodels.composed.streams import (
     Added,
     Bursts,
+    BySite,
     PacketAnswer,
     PacketStreams,
     PartAnswer,
@@ -30,6 +31,7 @@ from qmodels.systems.composed.parts import batch_companions
 from qmodels.systems.composed.program_form import ProgramForm, Site
 from qmodels.systems.composed.steps import Allocate
 from qmodels.systems.composed.system import System
+from qmodels.systems.memory.dram_system import DramSystem
 
 Others: TypeAlias = Mapping[tuple[str, str], float]
 """Rates at which the jobs of flows are met at parts. [1/ns]"""
@@ -58,7 +60,8 @@ class PartResponses:
 
     def alone(self, idle: PartResponses) -> PartResponses:
         """Responses to a job that meets no other, from those of idle parts."""
-        known = {number: each.alone(idle.responses[number]) for number, each in self.responses.items()}
+        left, bare = self.responses, idle.responses
+        known = BySite(bare, lambda site: left[site].alone(bare[site]) if site in left else bare[site])
         return replace(idle, responses=known)
 
     def limited(self, sites: Sequence[Site], rates: Mapping[str, float], jobs: float) -> PartResponses:
@@ -100,6 +103,7 @@ class Decomposition:
         own: Mapping[str, float] | None = None,
         met: Others | None = None,
         legs: tuple[Moments, ...] | None = None,
+        traces: bool = False,
     ) -> PartResponses:
         """Evaluate every part once, for given rates of the flows.
 
@@ -113,14 +117,18 @@ class Decomposition:
             Rates at which jobs of limited number are met there instead. [1/ns]
         legs : tuple of Moments, optional
             Times of the packets of each leg, where these are known.
+        traces : bool
+            Whether only parts are asked that a job finds as others have left them, though it meets none.
         """
         met, own = met or {}, rates if own is None else own
         settings = self.scvs, self.batches, self.trials, self.coming, self.entering, self.pools
         if not self._settings or any(a is not b for a, b in zip(settings, self._settings, strict=True)):
             self._settings, self._answers = settings, {}
         key = tuple(rates.items()), tuple(own.items()), tuple(met.items()), legs
+        if traces and key not in self._answers:
+            key = (*key, "traces")
         if key not in self._answers:
-            self._answers[key] = self._evaluated(rates, own, met, legs)
+            self._answers[key] = self._evaluated(rates, own, met, legs, traces)
         return self._answers[key]
 
     def _evaluated(
@@ -129,25 +137,32 @@ class Decomposition:
         own: Mapping[str, float],
         met: Others,
         legs: tuple[Moments, ...] | None,
+        traces: bool,
     ) -> PartResponses:
         ends = {
             flow: source.peak * max(rates[flow], LEAST) / source.size for flow, source in self.sources.items()
         }
         asked, places = self._asked(rates, own, met, ends)
-        responses: dict[int, Response] = {}
+        found_at: dict[int, tuple[Sequence[Response], int]] = {}
         intensity = dict.fromkeys((site.part for site in self.form.sites), 0.0)
         doubts: list[str] = []
         streamed: dict[int, Stream] = {}
         for part, streams in asked.items():
+            if traces and not isinstance(self.system.parts[part], DramSystem):
+                continue
             answer = self._part(part, tuple(streams))
             streamed |= dict(zip(places[part], streams, strict=True))
-            responses |= dict(zip(places[part], answer.responses, strict=True))
+            found_at |= {number: (answer.responses, k) for k, number in enumerate(places[part])}
             intensity |= _named(part, answer.intensity)
             doubts += answer.doubts
-        if self.with_refresh_batches and any(each.stall.every < np.inf for each in responses.values()):
+        responses: Mapping[int, Response] = BySite(
+            found_at, lambda site: found_at[site][0][found_at[site][1]]
+        )
+        stalls = self.with_refresh_batches and not all(flow.closed for flow in self.system.flows)
+        if stalls and any(each.stall.every < np.inf for each in responses.values()):
             responses = RefreshBatches(self.system, rates, responses, intensity).all(self.form)
         packet, added = NOTHING, tuple[Mapping[str, Added], ...]()
-        if legs is None and not self.form.legs:
+        if traces or (legs is None and not self.form.legs):
             legs = ()
         elif legs is None:
             legs, packet, sent, added = self._network(self._sent(rates, met), ends)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from math import isnan
 from typing import Any, NamedTuple
 
@@ -114,10 +115,44 @@ class Response:
 class PartAnswer:
     """Responses of a part to all its streams."""
 
-    responses: tuple[Response, ...]  # In the order of the streams
+    responses: Sequence[Response]  # In the order of the streams
     # Traffic intensity of each of its resources, which may exceed 1; "" is the part's fullest
     intensity: Mapping[str, float]
     doubts: tuple[str, ...] = ()  # What speaks against the numbers, in words
+
+
+class InOrder(Sequence[Response]):
+    """Responses to streams, each found when it is first asked for; those of equal keys are the same."""
+
+    def __init__(self, keys: Sequence[Any], find: Callable[[Any], Response]) -> None:
+        self._keys, self._find = keys, cache(find)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __getitem__(self, number: Any) -> Any:
+        return self._find(self._keys[number])
+
+
+class BySite(Mapping[int, Response]):
+    """Responses by site, each found when it is first asked for."""
+
+    def __init__(self, sites: Collection[int], find: Callable[[int], Response]) -> None:
+        self._sites, self._find = sites, cache(find)
+
+    def __len__(self) -> int:
+        return len(self._sites)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._sites)
+
+    def __contains__(self, site: object) -> bool:
+        return site in self._sites
+
+    def __getitem__(self, site: int) -> Response:
+        if site not in self._sites:
+            raise KeyError(site)
+        return self._find(site)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -144,7 +144,7 @@ class Profile:
         self._reach(rate)
         if rate >= self._limit:
             return float("inf")
-        return float(sum(_between(rate, self._rates, row) for row in self._rows))
+        return float(sum(_all_between(rate, self._rates, self._rows)))
 
     def rate_of(self, total: float) -> float:
         """Return the rate at which all parts together take so long, the last one if they never do."""
@@ -226,19 +226,23 @@ class Profile:
             with_them = [_between(n, here, self._rates) for n, here in zip(found, self._here, strict=True)]
             times = [_between(r, self._rates, row) for r, row in zip(with_them, self._lone, strict=True)]
             self._last = (len(self._rates), *found), times
-        return [
-            _between(rate, self._rates, row) - time
-            for row, time in zip(self._lone, self._last[1], strict=True)
-        ]
+        now = _all_between(rate, self._rates, self._lone)
+        return [time - then for time, then in zip(now, self._last[1], strict=True)]
 
 
 def _between(x: float, points: list[float], values: list[float]) -> float:
     """Interpolate; a search in short lists is faster than an array of them."""
+    (found,) = _all_between(x, points, (values,))
+    return found
+
+
+def _all_between(x: float, points: list[float], rows: Sequence[list[float]]) -> list[float]:
+    """Interpolate in several rows."""
     k = bisect_right(points, x)
     if k == 0 or k == len(points):
-        return values[-1 if k else 0]
-    low, high = points[k - 1], points[k]
-    return (values[k] - values[k - 1]) / (high - low) * (x - low) + values[k - 1]
+        return [row[-1 if k else 0] for row in rows]
+    j, step, width = k - 1, x - points[k - 1], points[k] - points[k - 1]
+    return [(row[k] - row[j]) / width * step + row[j] for row in rows]
 
 
 def profile_of(

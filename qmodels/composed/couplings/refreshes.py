@@ -8,7 +8,7 @@ from math import expm1, inf, sqrt
 from typing import Any, TypeAlias
 
 from qmodels.composed.moments import moments_of
-from qmodels.composed.streams import Response
+from qmodels.composed.streams import BySite, Response
 from qmodels.systems.composed.program_form import Count, Delay, Op, ProgramForm, Rules, Run, Site, fold
 from qmodels.systems.composed.system import System
 from qmodels.systems.stations.parts import Station
@@ -144,19 +144,22 @@ def limited_pauses(
     begin [1/ns]; ``jobs``: how many there are.
     """
     asked = _asked(responses, sites, rates)
-    found = dict(responses)
-    for site in sites:
-        if asked.get(site.part, 0.0) > 0:
-            answer = found[site.number]
-            less = 1 - pause_share(answer.pause, jobs / asked[site.part])
-            found[site.number] = replace(
-                answer,
-                mean=answer.mean - less * answer.paused,
-                last_mean=answer.last_mean - less * answer.paused,
-                alone_mean=answer.alone_mean - less * answer.alone_paused,
-                alone_last=answer.alone_last - less * answer.alone_paused,
-            )
-    return found
+    mine = {site.number: jobs / asked[site.part] for site in sites if asked.get(site.part, 0.0) > 0}
+
+    def limited(site: int) -> Response:
+        answer = responses[site]
+        less = 1 - pause_share(answer.pause, mine[site]) if site in mine else 0.0
+        if not less:
+            return answer
+        return replace(
+            answer,
+            mean=answer.mean - less * answer.paused,
+            last_mean=answer.last_mean - less * answer.paused,
+            alone_mean=answer.alone_mean - less * answer.alone_paused,
+            alone_last=answer.alone_last - less * answer.alone_paused,
+        )
+
+    return BySite(responses, limited)
 
 
 def stalled(responses: Responses, sites: Sequence[Site], rates: Mapping[str, float], jobs: float) -> float:

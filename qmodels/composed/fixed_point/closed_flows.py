@@ -72,7 +72,8 @@ def closed_rate(state: State, flow: Flow) -> float:
         return times_of(state.view(flow, rate), rate)
 
     def alone_at(rate: float) -> dict[str, float]:
-        return times_of(state.view(flow, rate).alone(state.view(flow, 0.0)), rate)
+        lone = state.view(flow, rate, traces=True).alone(state.view(flow, 0.0))
+        return times_of(lone, rate)
 
     regions = []
     for pool in own:

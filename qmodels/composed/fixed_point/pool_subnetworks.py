@@ -114,9 +114,13 @@ def _make_subnetwork(state: State, pool: str, flows: set[str]) -> PoolSubnetwork
         return held_inside(state, pool, state.answers_inside(pool, answers, rate) if few else answers, met)
 
     def alone_at(rate: float, *, few: bool) -> dict[str, float]:
+        parts = state.parts_inside(pool)
         both = [state.scaled(pool, state.rates, max(each / taken, 1e-9)) for each in (rate, 0.0)]
-        answers = [state.parts_inside(pool).evaluate(r, met=state.among_inside(pool, r)) for r in both]
-        lone = answers[0].alone(answers[1])
+        left, idle = (
+            parts.evaluate(r, met=state.among_inside(pool, r), traces=traces)
+            for r, traces in zip(both, (rate > 0, False), strict=True)
+        )
+        lone = left.alone(idle)
         return held_inside(state, pool, state.answers_inside(pool, lone, rate) if few else lone, NO_POOLS)
 
     asked = state.form.parts_inside(pool, state.system.interconnect)

@@ -120,13 +120,14 @@ class State:
             return self.parts.evaluate(self.rates, met=self.among())
         return self.view(flow, self.seen.get(flow.name, self.rates[flow.name]))
 
-    def view(self, flow: Flow, rate: float) -> PartResponses:
-        """Responses if the other jobs of a flow have a rate."""
+    def view(self, flow: Flow, rate: float, *, traces: bool = False) -> PartResponses:
+        """Responses if the other jobs of a flow have a rate; ``traces`` as of `Decomposition.evaluate`."""
         local = flow.population / max(len(flow.at), 1)
         # At the copy at one's own place there are only those of that place.
         here = max(local - 1, 0.0) / local * flow.population / max(flow.population - 1, 1)
         own = {**self.rates, flow.name: rate * here}
-        answers = self.parts.evaluate({**self.rates, flow.name: rate}, own=own, met=self.among(flow.name))
+        rates, others = {**self.rates, flow.name: rate}, self.among(flow.name)
+        answers = self.parts.evaluate(rates, own=own, met=others, traces=traces)
         return answers.limited(self.sites_of(flow.name), self.rates, flow.population)
 
     def count(self, flow: str, numbers: Mapping[str, float]) -> None:

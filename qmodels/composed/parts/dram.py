@@ -8,11 +8,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import bdtrc
 
-from qmodels.composed.parts.dram_times import Together, access_times, batches_together, last_times
+from qmodels.composed.parts.dram_times import Together, access_times, batches_together, last_alone, last_times
 from qmodels.composed.stalls import Stall, one_stall
-from qmodels.composed.streams import PartAnswer, Response, Stream
+from qmodels.composed.streams import InOrder, PartAnswer, Response, Stream
 from qmodels.memory.dram.limits import binding
 from qmodels.memory.dram.mixture import Kind, Mixed, mixed_waits, pure_waits
 from qmodels.networks.open.qna import departing_scv, merging_weight, service_noise, split_scv
@@ -74,7 +74,6 @@ def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
     mixed, doubts = _waits(spec, offered, streams)
     load = mixed.load
     left = split_scv(offered.scv, 1 / spec.geometry.channels)
-    responses: dict[Any, Response] = {}
     total = sum(s.rate for s in streams)
     departing = departing_scv(left, service_noise(0.0, 1), min(load, 1.0))
     weight = merging_weight(1 / spec.geometry.channels, min(load, 1.0))
@@ -85,16 +84,13 @@ def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
         (kinds, float(split_scv(leaving, stream.rate / total)), _each(stream))
         for stream, kinds in zip(streams, offered.of, strict=True)
     ]
-    for kinds, scv, each in keys:
-        # Streams that are alike are answered once.
-        if (kinds, scv, each) not in responses:
-            found = _response(spec, offered, mixed, kinds, scv)
-            responses[kinds, scv, each] = (
-                _scattered(spec, offered, mixed, kinds, each, found) if each else found
-            )
-    return PartAnswer(
-        responses=tuple(responses[key] for key in keys), intensity=dram_loads(mixed), doubts=doubts + small
-    )
+
+    def find(key: Any) -> Response:
+        kinds, scv, each = key
+        found = _response(spec, offered, mixed, kinds, scv)
+        return _scattered(spec, offered, mixed, kinds, each, found) if each else found
+
+    return PartAnswer(responses=InOrder(keys, find), intensity=dram_loads(mixed), doubts=doubts + small)
 
 
 def _each(stream: Stream) -> int:
@@ -128,7 +124,7 @@ def _scattered(
     span, mean, last = 2 * max(found.last_mean - found.mean, 0.0) * spec.clock_ghz, 0.0, 0.0
     for k, share in kinds:
         reads = max(round(offered.kinds[k].blocks / each), 1)
-        fuller = 1 - (1 - binom.sf(np.arange(reads), reads, 1 / banks)) ** banks
+        fuller = 1 - (1 - bdtrc(np.arange(reads), reads, 1 / banks)) ** banks
         at_most = np.append(fuller[1:], 0.0)
         law = np.maximum(fuller - at_most, 0.0)
         late = np.maximum(np.arange(reads) * t.t_rc, span)
@@ -204,17 +200,16 @@ def _response(
         waits = mixed.waits[min(k, len(mixed.waits) - 1)]
         hits = mixed.row_hit_ratio[min(k, len(mixed.row_hit_ratio) - 1)]
         times = access_times(spec, waits, hits, write=kind.write, scv=offered.scv)
+        refresh = float(waits.refresh)
         accesses.append((share * kind.blocks, times.mean, times.variance))
-        pauses.append((share * kind.blocks, float(waits.refresh), 0.0))
-        behind.append((share * kind.blocks, float(waits.refresh + waits.backlog), 0.0))
         opened = mixed.opened[min(k, len(mixed.opened) - 1)]
+        pauses.append((share * kind.blocks, refresh, 0.0))
+        behind.append((share * kind.blocks, refresh + float(waits.backlog), 0.0))
         issues.append((share, *last_times(spec, kind, times, offered.together[k], opened)))
         # Alone an access meets refreshes and the rows that others have left open.
-        none: dict[str, Any] = dict.fromkeys(("bank", "activation", "queue", "backlog", "write_queue"), 0.0)
-        rows = replace(waits, **none, bus=waits.alone, write_last=None)
-        times = access_times(spec, rows, hits, write=kind.write, scv=1.0)
-        alone.append((share * kind.blocks, times.mean, times.variance))
-        lone_issues.append((share, *last_times(spec, kind, times, offered.together[k], opened)))
+        lone = times.fixed + times.opening + times.alone + refresh
+        alone.append((share * kind.blocks, lone, 0.0))
+        lone_issues.append((share, lone + last_alone(spec, kind, opened), 0.0))
     mean, variance = _mixture(accesses)
     last_mean, last_variance = _mixture(issues)
     clock = spec.clock_ghz

@@ -132,9 +132,9 @@ def last_times(
     """
     if kind.blocks == 1:
         return times.mean, times.variance
-    mean, last, size, rows = alone_columns(spec, kind, opened)
+    _, _, size, rows = alone_columns(spec, kind)
     number = max(round(size), 1)
-    begin, reach = times.opening + times.alone, max(last - mean, 0.0)
+    begin, reach = times.opening + times.alone, last_alone(spec, kind, opened)
     queued = times.written
     if times.last is not None and number > 1:
         # Writes wait one by one for a moment without reads.
@@ -151,6 +151,14 @@ def last_times(
     result, variance = largest_moments(mean=more, variance=noise, count=channels, start=latest)
     mean, noise = _sum(times.common, both, same, banks)
     return times.fixed + result + mean, variance + times.spread / number + noise
+
+
+def last_alone(spec: DramSystem, kind: Kind, opened: float) -> float:
+    """Return how much later than its mean access the last of a batch alone is done. [cycles]."""
+    if kind.blocks == 1:
+        return 0.0
+    mean, last, _, _ = alone_columns(spec, kind, opened)
+    return max(last - mean, 0.0)
 
 
 def _split(wait: tuple[float, float], together: float) -> tuple[tuple[float, float], tuple[float, float]]:
