@@ -183,7 +183,10 @@ def with_fixed_numbers(
     state: State, programs: Mapping[str, ProgramLatency], flows: Mapping[str, FlowFigures]
 ) -> dict[str, FlowFigures]:
     """Return the figures of all flows, with the variance that the latencies of the closed ones have."""
-    found, closed = dict(flows), ClosedLatency(state, programs)
+    found = dict(flows)
+    if not any(flow.closed for flow in state.system.flows):
+        return found
+    closed = ClosedLatency(state, programs)
     for flow in state.system.flows:
         latency = flows[flow.name].latency
         if flow.closed and latency.finite:

@@ -124,9 +124,9 @@ class Decomposition:
         settings = self.scvs, self.batches, self.trials, self.coming, self.entering, self.pools
         if not self._settings or any(a is not b for a, b in zip(settings, self._settings, strict=True)):
             self._settings, self._answers = settings, {}
-        key = tuple(rates.items()), tuple(own.items()), tuple(met.items()), legs
+        key: tuple[Any, ...] = tuple(rates.items()), tuple(own.items()), tuple(met.items()), legs
         if traces and key not in self._answers:
-            key = (*key, "traces")
+            key += ("traces",)
         if key not in self._answers:
             self._answers[key] = self._evaluated(rates, own, met, legs, traces)
         return self._answers[key]
@@ -169,7 +169,7 @@ class Decomposition:
             intensity |= _named(self.system.interconnect, sent.intensity)
             doubts += sent.doubts
         found = BurstWaits(self.form, self.sources, responses, added or ({},) * len(legs))
-        if self.sources:
+        if self.sources and not traces:
             found = replace(found, longer=self._longer, pools=self.pools).find()
             responses, legs, packet = self._with_bursts(found, rates, legs, packet)
         return PartResponses(
@@ -475,4 +475,4 @@ def _mixed(share: FloatArray, answer: PacketAnswer, kind: Any) -> Moments:
 
 
 def _named(part: str, intensity: Mapping[str, float]) -> dict[str, float]:
-    return {f"{part} {name}".strip(): float(value) for name, value in intensity.items()}
+    return {f"{part} {name}" if name else part: float(value) for name, value in intensity.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +19,8 @@ class Figures:
     """Numbers of an answer."""
 
     model: str  # what found it
-    # metrics, latency_parts, intensity: as in `Answer`; ``intensity`` is that of traffic.
-    metrics: dict[str, float]
+    # metrics, latency_parts, intensity: as in `Answer`, or what returns a metric; intensity of traffic.
+    metrics: dict[str, Any]
     latency_parts: dict[str, float]
     intensity: dict[str, float]
     stable: bool = True  # whether all keeps up
@@ -41,7 +42,7 @@ class FlowFigures:
 
 def flow_metrics(
     flows: Mapping[str, FlowFigures], visits: Mapping[str, float], names: Mapping[str, str] = NONE
-) -> dict[str, float]:
+) -> dict[str, Any]:
     """Return the metrics of all flows together, of each of several, and the times of visits by part.
 
     ``names``: of flows that are parts of one, its name.
@@ -52,6 +53,7 @@ def flow_metrics(
         each.setdefault(f"[{names.get(name, name)}]", []).append(flow)
     groups |= each if len(each) > 1 else {}
     mixtures = {place: _mixture(some) for place, some in groups.items()}
+    metrics: dict[str, Any]
     metrics = {f"latency{p}": sum(share * t.mean for share, t, *_ in some) for p, some in mixtures.items()}
     metrics |= {f"latency_p99{place}": quantile_of(some, 0.99) for place, some in mixtures.items()}
     for place, some in groups.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ from qmodels.systems.composed.steps import (
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram import Dram
 from qmodels.systems.noc.topology import afford_routes
-from qmodels.systems.spec.answer import Answer
+from qmodels.systems.spec.answer import Answer, Later
 from qmodels.systems.spec.cost import afford
 from qmodels.systems.spec.fields import points_of, swept_fields
 
@@ -66,7 +67,7 @@ def parts_figures(state: State) -> Figures:
             intensity[part] = max(pool.load, intensity.get(part, 0.0))
     stable = all(np.isfinite(flow.latency.mean) for flow in flows.values())
     metrics = flow_metrics(flows, _visits(state, answers_of, met), state.names)
-    metrics["saturation_factor"] = saturation_factor(state)
+    metrics["saturation_factor"] = partial(saturation_factor, state.system, state.form)
     wavering = f"rates of flows that go up and down by {state.wavers:.1%} from round to round, as their mean"
     return Figures(
         model=MODEL,
@@ -201,7 +202,7 @@ def network_figures(state: State, solved: Solved) -> Figures:
     flows = {name: _with_spread(programs[name], found) for name, found in flows.items()}
     flows = with_fixed_numbers(state, programs, flows)
     metrics = flow_metrics(flows, {part: spent[part] / count[part] for part in spent}, state.names)
-    metrics["saturation_factor"] = saturation_factor(state)
+    metrics["saturation_factor"] = partial(saturation_factor, state.system, state.form)
     busy = solved.answer.utilization
     offered = state.parts.evaluate(state.rates).intensity
     intensity = {name: offered[name] if offered[name] >= 1 else busy.get(name, 0.0) for name in offered}
@@ -332,7 +333,7 @@ def _answer(system: System, figures: Figures) -> Answer:
     return Answer(
         model=figures.model,
         spec=system,
-        metrics=_plain(figures.metrics),
+        metrics=_metrics(figures.metrics),
         latency_parts=_plain(figures.latency_parts),
         utilization={name: min(load, 1.0) for name, load in intensity.items()},
         traffic_intensity=intensity,
@@ -340,6 +341,11 @@ def _answer(system: System, figures: Figures) -> Answer:
         stable=bool(figures.stable),
         doubts=dict.fromkeys(doubts, True),
     )
+
+
+def _metrics(found: Mapping[str, Any]) -> Later:
+    """Return metrics; what takes long and few read is found when it is read."""
+    return Later(found, lambda name: float(found[name]() if callable(found[name]) else found[name]))
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, float]:
@@ -361,7 +367,10 @@ def _stacked(spec: System, answers: Sequence[Answer], shape: tuple[int, ...]) ->
     return Answer(
         model=" or ".join(models),
         spec=spec,
-        **{name: tables(name) for name in ("metrics", "latency_parts", "utilization", "traffic_intensity")},
+        metrics=Later(
+            answers[0].metrics, lambda name: together([one.metrics.get(name, np.nan) for one in answers])
+        ),
+        **{name: tables(name) for name in ("latency_parts", "utilization", "traffic_intensity")},
         bottleneck=together([answer.bottleneck for answer in answers]),
         stable=together([answer.stable for answer in answers]),
         doubts={doubt: together([doubt in answer.doubts for answer in answers]) for doubt in doubts},

@@ -167,6 +167,8 @@ def _poisson(q: Queue) -> Found | None:
     if q.exponential:
         return queues.mmc(arrival_rate=q.rate, service_rate=1 / q.mean, servers=c), "exact"
     if isinstance(q.service, Deterministic) and q.mean > 0:
+        if c == 1:  # its sums have a closed form
+            return replace(queues.md1(arrival_rate=q.rate, service_rate=1 / q.mean), model="M/D/c"), "exact"
         return queues.mdc(arrival_rate=q.rate, service_rate=1 / q.mean, servers=c), "exact"
     if not np.isfinite(q.scv):
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -60,42 +60,93 @@ class Profile:
         self.local, self.ends = local, ends
         self._times_at, self._limit, self._asked = times_at, limit, rates.tolist()
         self._alone_at = alone_at
-        self._rates: list[float] = []
         self.first = dict(times_at(self._asked[0]))
         self.parts = tuple(self.first)
-        self._rows: list[list[float]] = [[] for _ in self.parts]
-        self._here: list[list[float]] = [[] for _ in self.parts]
-        self._lone: list[list[float]] = [[] for _ in self.parts]
+        # By the number of the rate, as far as parts were asked there: times, those alone, and numbers.
+        self._rows: dict[int, list[float] | None] = {}
+        self._lone: dict[int, list[float]] = {}
+        self._here: dict[int, list[float]] = {}
+        # How many of the rates are known to be below the limit, and the last of them below one that counted.
+        self._count, self._at = 0, 0
+        self._near: dict[int, int] = {}
+        self._traced: set[int] = set()  # parts that others leave traces in
         self._last: tuple[tuple[float, ...], list[float]] = (), []
         if not self._next():
             self.first, self.parts = {}, ()
-            self._rows, self._here, self._lone = [], [], []
         self.servers = {part: count for part, count in servers.items() if self.first.get(part, 0.0) > 0}
 
+    def _row(self, k: int) -> list[float] | None:
+        """Return the times at a rate, None where something is full."""
+        if k not in self._rows:
+            times = self._times_at(self._asked[k]) if k else self.first
+            full = not all(time < np.inf for time in times.values())
+            self._rows[k] = row = None if full else [times.get(part, 0.0) for part in self.parts]
+            self._here[k] = [self._asked[k] * time for time in row or ()]
+        return self._rows[k]
+
+    def _times(self, k: int) -> list[float]:
+        """Return the times at a rate that nothing is full at."""
+        row = self._row(k)
+        assert row is not None
+        return row
+
+    def _alone(self, k: int) -> list[float]:
+        """Return the times at a rate of a job that meets no other."""
+        if k not in self._lone:
+            alone = {} if self._alone_at is None else self._alone_at(self._asked[k])
+            self._lone[k] = row = [alone.get(part, 0.0) for part in self.parts]
+            self._traced |= {part for part, time in enumerate(row) if time != self._alone(0)[part]}
+        return self._lone[k]
+
     def _next(self) -> bool:
-        """Ask at the next rate; return whether there was one that nothing is full at."""
-        if len(self._rates) == len(self._asked):
-            return False
-        rate = self._asked[len(self._rates)]
-        times = self._times_at(rate) if self._rates else self.first
-        if not all(time < np.inf for time in times.values()):
+        """Know one rate more; return whether there was one that nothing is full at."""
+        count = self._count
+        self._know(count)
+        return self._count > count
+
+    def _know(self, k: int) -> None:
+        """Know that nothing is full up to a rate; what is not at one is not at those below."""
+        k = min(k, len(self._asked) - 1)
+        if k < self._count:
+            return
+        if self._row(k) is None:
             # Full earlier than a straight line says.
-            self._limit, self._asked = min(self._limit, rate), self._asked[: len(self._rates)]
-            return False
-        self._rates.append(rate)
-        for part, row, here in zip(self.parts, self._rows, self._here, strict=True):
-            row.append(times.get(part, 0.0))
-            here.append(rate * row[-1])
-        if self._alone_at is not None:
-            alone = self._alone_at(rate)
-            for part, row in zip(self.parts, self._lone, strict=True):
-                row.append(alone.get(part, 0.0))
-        return True
+            full, k = k, self._count - 1
+            while full - k > 1:
+                middle = (full + k) // 2
+                full, k = (middle, k) if self._row(middle) is None else (full, middle)
+            self._limit, self._asked = min(self._limit, self._asked[full]), self._asked[:full]
+        self._count = k + 1
 
     def _reach(self, rate: float) -> None:
-        """Ask as far as a rate."""
-        while len(self._rates) < len(self._asked) and (not self._rates or self._rates[-1] < rate):
-            self._next()
+        """Know as far as a rate."""
+        if self._count < len(self._asked) and (not self._count or self._asked[self._count - 1] < rate):
+            self._know(bisect_left(self._asked, rate))
+
+    def _number(self, k: int, part: int) -> float:
+        if k not in self._here:
+            self._row(k)
+        return self._here[k][part]
+
+    def _below(self, found: float, part: int) -> int:
+        """Return the last rate at which no more than so many are at a part; numbers ascend with it."""
+        if found <= 0:
+            return 0
+        k = min(self._near.get(part, self._at), self._count - 1)
+        while k > 0 and self._number(k, part) > found:
+            k -= 1
+        while k + 1 < self._count and self._number(k + 1, part) <= found:
+            k += 1
+        self._near[part] = k
+        return k
+
+    def _at_rate(self, rate: float, row: Callable[[int], list[float]]) -> list[float]:
+        """Interpolate between the rows of two rates; beyond the last one that is known its row."""
+        k = bisect_right(self._asked, rate, 0, self._count)
+        if k == 0 or k == self._count:
+            return row(k - 1 if k else 0)
+        step, width = rate - self._asked[k - 1], self._asked[k] - self._asked[k - 1]
+        return [(b - a) / width * step + a for a, b in zip(row(k - 1), row(k), strict=True)]
 
     @property
     def limit(self) -> float:
@@ -107,19 +158,18 @@ class Profile:
     def rates(self) -> FloatArray:
         """All rates at which nothing is full."""
         self._reach(np.inf)
-        return np.array(self._rates)
+        return np.array(self._asked)
 
     def times_near(self, rate: float) -> dict[str, float]:
         """Return the mean time of a job at each part at a rate, the last known one's beyond. [ns]."""
         self._reach(rate)
-        rows = zip(self.parts, self._rows, strict=True)
-        return {part: float(np.interp(rate, self._rates, row)) for part, row in rows}
+        return dict(zip(self.parts, self._at_rate(rate, self._times), strict=True)) if self.parts else {}
 
     @property
     def times(self) -> dict[str, FloatArray]:
         """Mean time of a job at each part at these rates. [ns]."""
-        self._reach(np.inf)
-        return {part: np.array(row) for part, row in zip(self.parts, self._rows, strict=True)}
+        rows = [self._times(k) for k in range(self.rates.size)]
+        return {part: np.array([row[k] for row in rows]) for k, part in enumerate(self.parts)}
 
     @cached_property
     def wait_ratios(self) -> dict[str, tuple[FloatArray, FloatArray]]:
@@ -144,22 +194,23 @@ class Profile:
         self._reach(rate)
         if rate >= self._limit:
             return float("inf")
-        return float(sum(_all_between(rate, self._rates, self._rows)))
+        return float(sum(self._at_rate(rate, self._times))) if self.parts else 0.0
 
     def rate_of(self, total: float) -> float:
         """Return the rate at which all parts together take so long, the last one if they never do."""
-        if not self._rates:
+        if not self._count or sum(self._times(0)) >= total:
             return 0.0
-        known = [sum(row[0] for row in self._rows)]
-        while known[-1] < total:
-            if len(known) == len(self._rates) and not self._next():
-                return self._rates[-1]
-            known.append(sum(row[len(known)] for row in self._rows))
-        return float(np.interp(total, known, self._rates[: len(known)])) if known[0] < total else 0.0
+        while sum(self._times(self._count - 1)) < total:
+            if not self._next():
+                return float(self._asked[-1])
+        k = bisect_left(range(self._count), total, key=lambda k: sum(self._times(k)))
+        known = [sum(self._times(k - 1)), sum(self._times(k))]
+        return float(np.interp(total, known, self._asked[k - 1 : k + 1]))
 
     def below(self, rate: float) -> float:
         """Return a rate, or that at which the first resource is full."""
         self._reach(rate)
+        self._at = max(bisect_right(self._asked, rate, 0, self._count) - 1, 0)
         return min(rate, self._limit)
 
     def after(self, others: float, copies: int) -> Profile:
@@ -190,27 +241,29 @@ class Profile:
 
     def met(self, found: float, part: int) -> float:
         """Return the time at a part for a job that finds so many of its kind there."""
-        row, here = self._rows[part], self._here[part]
-        while found > here[-1] and self._next():
+        while found > self._number(self._count - 1, part) and self._next():
             pass
-        if found <= here[-1]:
-            k = bisect_right(here, found) - 1
-            # Where a part takes nothing but rounding errors numbers need not ascend.
-            if k == len(here) - 1 or found == here[k] or here[k + 1] <= here[k]:
-                return row[k]
-            return (row[k + 1] - row[k]) / (here[k + 1] - here[k]) * (found - here[k]) + row[k]
-        slope = (row[-1] - row[-2]) / (here[-1] - here[-2]) if len(here) > 1 and here[-1] > here[-2] else 0.0
-        return row[-1] + (found - here[-1]) * slope
+        k = self._below(found, part)
+        low, here = self._times(k)[part], self._number(k, part)
+        if k == self._count - 1 and found > here:
+            slope = 0.0
+            if k > 0 and here > (less := self._number(k - 1, part)):
+                slope = (low - self._times(k - 1)[part]) / (here - less)
+            return low + (found - here) * slope
+        # Where a part takes nothing but rounding errors numbers need not ascend.
+        if found <= here or k == self._count - 1:
+            return low
+        return (self._times(k + 1)[part] - low) / (self._number(k + 1, part) - here) * (found - here) + low
 
     def slope(self, found: float, part: int) -> float:
         """Slope of the number at a part by the rate, where so many are there. [ns]."""
-        here = self._here[part]
-        while (found > here[-1] or len(here) < 2) and self._next():
+        while (found > self._number(self._count - 1, part) or self._count < 2) and self._next():
             pass
+        numbers = np.array([self._number(k, part) for k in range(self._count)])
         # Where there are none, what one takes alone.
-        numbers, slopes = np.array(here), np.diff(here) / np.diff(self._rates)
+        slopes = np.diff(numbers) / np.diff(self._asked[: self._count])
         middle = np.append(0.0, (numbers[1:] + numbers[:-1]) / 2)
-        return float(np.interp(found, middle, np.append(self._rows[part][0], slopes)))
+        return float(np.interp(found, middle, np.append(self._times(0)[part], slopes)))
 
     @property
     def states(self) -> int:
@@ -222,27 +275,24 @@ class Profile:
         if self._alone_at is None:
             return [0.0] * len(found)
         self._reach(rate)
-        if self._last[0] != (len(self._rates), *found):
-            with_them = [_between(n, here, self._rates) for n, here in zip(found, self._here, strict=True)]
-            times = [_between(r, self._rates, row) for r, row in zip(with_them, self._lone, strict=True)]
-            self._last = (len(self._rates), *found), times
-        now = _all_between(rate, self._rates, self._lone)
+        now = self._at_rate(rate, self._alone) if self.parts else []
+        state = (self._count, len(self._traced), *found)
+        if self._last[0] != state:
+            times = [
+                self._alone_with(number, part) if part in self._traced else now[part]
+                for part, number in enumerate(found)
+            ]
+            self._last = state, times
         return [time - then for time, then in zip(now, self._last[1], strict=True)]
 
-
-def _between(x: float, points: list[float], values: list[float]) -> float:
-    """Interpolate; a search in short lists is faster than an array of them."""
-    (found,) = _all_between(x, points, (values,))
-    return found
-
-
-def _all_between(x: float, points: list[float], rows: Sequence[list[float]]) -> list[float]:
-    """Interpolate in several rows."""
-    k = bisect_right(points, x)
-    if k == 0 or k == len(points):
-        return [row[-1 if k else 0] for row in rows]
-    j, step, width = k - 1, x - points[k - 1], points[k] - points[k - 1]
-    return [(row[k] - row[j]) / width * step + row[j] for row in rows]
+    def _alone_with(self, found: float, part: int) -> float:
+        """Return the time alone at a part in its state with so many."""
+        k = self._below(found, part)
+        here, rate = self._number(k, part), self._asked[k]
+        if here < found and k + 1 < self._count:
+            width = self._number(k + 1, part) - here
+            rate = (self._asked[k + 1] - rate) / width * (found - here) + rate
+        return self._at_rate(rate, lambda k: self._alone(k)[part : part + 1])[0]
 
 
 def profile_of(
@@ -464,7 +514,9 @@ def _round(
     for _ in range(profile.states):
         at = [time + more for time, more in zip(met, profile.left(found, rate), strict=True)]
         whole = rest + sum(at)
-        rate = profile.below(jobs / whole if whole > 0 else np.inf)
+        last, rate = rate, profile.below(jobs / whole if whole > 0 else np.inf)
+        if rate == last:
+            break
     return at, rate
 
 

@@ -21,6 +21,8 @@ from qmodels.composed.variability import Variability
 from qmodels.numerics.mixing import Mixing, numbers_in, put_into
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import batch_companions
+from qmodels.systems.composed.program_form import ProgramForm
+from qmodels.systems.composed.system import System
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 
@@ -228,28 +230,28 @@ SAME_DIGITS = 12
 NEAR = 1e-9
 
 
-def saturation_factor(state: State) -> float:
+def saturation_factor(system: System, form: ProgramForm) -> float:
     """Return by which factor all open rates may grow until the first resource is full.
 
     As closed flows do, those that lose jobs leave room for those that wait, if there are any. How long tokens
     are held, and how many blocks are tried, depends on how much there is to do: that is looked at where the
     first resource is nearly full, from rates that are the same whatever multiple of them is asked about.
     """
-    flows = [flow for flow in state.system.flows if not flow.closed]
+    flows = [flow for flow in system.flows if not flow.closed]
     opened = [flow.name for flow in flows if not flow.loses] or [flow.name for flow in flows]
     if not opened:
         return INF
     unit = max(float(flow.mean_rate) for flow in flows if flow.name in opened) / START
-    system, form = state.system, state.form
+    known: dict[Any, Any] = {}
     all_rates = {flow.name: float(f"{flow.mean_rate / unit:.{SAME_DIGITS}g}") for flow in flows}
     rates = {name: all_rates[name] for name in opened}
     varies = any(isinstance(part, FreeList) for part in system.parts.values())
-    found = _limit(State(system, form, Decomposition(system, form, known=state.parts.known)), rates)
+    found = _limit(State(system, form, Decomposition(system, form, known=known)), rates)
     if not varies and not any(take.flow in rates for take in form.takes):
         return found / unit
     for share in SHARES:
         last = found if found < INF else 1.0
-        aside = State(system, form, Decomposition(system, form, known=state.parts.known))
+        aside = State(system, form, Decomposition(system, form, known=known))
         aside.parts.sources = {}  # Bursts do not change what is done in the long run.
         try:
             settle(aside, {name: rate * last * share for name, rate in all_rates.items()}, ROUGH)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any
+from functools import cache, lru_cache, partial
+from operator import mul
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import bdtrc
@@ -85,9 +86,12 @@ def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
         for stream, kinds in zip(streams, offered.of, strict=True)
     ]
 
+    times_of = cache(partial(_times_of, spec, offered, mixed))
+
     def find(key: Any) -> Response:
         kinds, scv, each = key
-        found = _response(spec, offered, mixed, kinds, scv)
+        stable = mixed.load < 1
+        found = _response(spec, mixed, [(share, times_of(k)) for k, share in kinds if stable], scv)
         return _scattered(spec, offered, mixed, kinds, each, found) if each else found
 
     return PartAnswer(responses=InOrder(keys, find), intensity=dram_loads(mixed), doubts=doubts + small)
@@ -188,47 +192,72 @@ def dram_loads(mixed: Mixed) -> dict[str, float]:
     }
 
 
+class _OfKind(NamedTuple):
+    """Times of the accesses of a kind. [cycles, cycles2]."""
+
+    blocks: int
+    # access, last: mean and variance, and those until the last of a batch is done.
+    access: tuple[float, float]
+    last: tuple[float, float]
+    # alone, alone_last: the same means of a batch that meets no other.
+    alone: float
+    alone_last: float
+    # paused, alone_paused: what is waited for refreshes, and if one meets no other.
+    paused: float
+    alone_paused: float
+    stall: Stall
+
+
+def _times_of(spec: DramSystem, offered: Offered, mixed: Mixed, k: int) -> _OfKind:
+    """Return the times of a kind, by its number."""
+    kind, waits = offered.kinds[k], mixed.waits[min(k, len(mixed.waits) - 1)]
+    hits = mixed.row_hit_ratio[min(k, len(mixed.row_hit_ratio) - 1)]
+    opened = mixed.opened[min(k, len(mixed.opened) - 1)]
+    times = access_times(spec, waits, hits, write=kind.write, scv=offered.scv)
+    reach, refresh = last_alone(spec, kind, opened), float(waits.refresh)
+    # Alone an access meets refreshes and the rows that others have left open.
+    alone = times.fixed + times.opening + times.alone + refresh
+    return _OfKind(
+        blocks=kind.blocks,
+        access=(times.mean, times.variance),
+        last=last_times(spec, kind, times, offered.together[k], reach),
+        alone=alone,
+        alone_last=alone + reach,
+        paused=refresh + float(waits.backlog),
+        alone_paused=refresh,
+        stall=Stall(float(waits.refreshed), float(waits.reach["refresh"]) / 2 / spec.clock_ghz),
+    )
+
+
 def _response(
-    spec: DramSystem, offered: Offered, mixed: Mixed, kinds: Sequence[tuple[int, float]], departure_scv: float
+    spec: DramSystem, mixed: Mixed, found: Sequence[tuple[float, _OfKind]], departure_scv: float
 ) -> Response:
     """Return the response to a stream: means over its kinds, of accesses and of issues."""
     if mixed.load >= 1:
         return Response(mean=INF, variance=INF, last_mean=INF, last_variance=INF, departure_scv=departure_scv)
-    accesses, issues, alone, lone_issues, pauses, behind = [], [], [], [], [], []
-    for k, share in kinds:
-        kind = offered.kinds[k]
-        waits = mixed.waits[min(k, len(mixed.waits) - 1)]
-        hits = mixed.row_hit_ratio[min(k, len(mixed.row_hit_ratio) - 1)]
-        times = access_times(spec, waits, hits, write=kind.write, scv=offered.scv)
-        refresh = float(waits.refresh)
-        accesses.append((share * kind.blocks, times.mean, times.variance))
-        opened = mixed.opened[min(k, len(mixed.opened) - 1)]
-        pauses.append((share * kind.blocks, refresh, 0.0))
-        behind.append((share * kind.blocks, refresh + float(waits.backlog), 0.0))
-        issues.append((share, *last_times(spec, kind, times, offered.together[k], opened)))
-        # Alone an access meets refreshes and the rows that others have left open.
-        lone = times.fixed + times.opening + times.alone + refresh
-        alone.append((share * kind.blocks, lone, 0.0))
-        lone_issues.append((share, lone + last_alone(spec, kind, opened), 0.0))
-    mean, variance = _mixture(accesses)
-    last_mean, last_variance = _mixture(issues)
-    clock = spec.clock_ghz
-    found = [(share, mixed.waits[min(k, len(mixed.waits) - 1)]) for k, share in kinds]
-    shares = [share / sum(each for each, _ in found) for share, _ in found]
-    stalls = [Stall(float(w.refreshed), float(w.reach["refresh"]) / 2 / clock) for _, w in found]
+    clock, total = spec.clock_ghz, sum(share for share, _ in found)
+    accesses = [(share * one.blocks, one) for share, one in found]
+    mean, variance = _mixture([(weight, *one.access) for weight, one in accesses])
+    last_mean, last_variance = _mixture([(share, *one.last) for share, one in found])
+    stall = one_stall([share / total for share, _ in found], [one.stall for _, one in found])
     return Response(
         mean=mean / clock,
         variance=variance / clock**2,
         last_mean=last_mean / clock,
         last_variance=last_variance / clock**2,
         departure_scv=departure_scv,
-        stall=replace(one_stall(shares, stalls), every=spec.timing.t_refi / clock or INF),
-        alone_mean=_mixture(alone)[0] / clock,
-        alone_last=_mixture(lone_issues)[0] / clock,
-        paused=_mixture(behind)[0] / clock,
-        alone_paused=_mixture(pauses)[0] / clock,
+        stall=replace(stall, every=spec.timing.t_refi / clock or INF),
+        alone_mean=_mean((weight, one.alone) for weight, one in accesses) / clock,
+        alone_last=_mean((share, one.alone_last) for share, one in found) / clock,
+        paused=_mean((weight, one.paused) for weight, one in accesses) / clock,
+        alone_paused=_mean((weight, one.alone_paused) for weight, one in accesses) / clock,
         pause=float(mixed.waits[0].blocked) / spec.geometry.ranks / clock,
     )
+
+
+def _mean(parts: Iterable[tuple[float, float]]) -> float:
+    weights, values = zip(*parts, strict=True)
+    return sum(map(mul, weights, values)) / sum(weights)
 
 
 def _mixture(parts: Sequence[tuple[float, float, float]]) -> tuple[float, float]:

@@ -120,9 +120,9 @@ class Together(NamedTuple):
 
 
 def last_times(
-    spec: DramSystem, kind: Kind, times: Times, together: Together, opened: float
+    spec: DramSystem, kind: Kind, times: Times, together: Together, reach: float
 ) -> tuple[float, float]:
-    """Return mean and variance until the last of a batch is done, of which a share finds its rows open.
+    """Return mean and variance until the last of a batch is done, which is so much later than one alone.
 
     [cycles, cycles2]
 
@@ -134,7 +134,7 @@ def last_times(
         return times.mean, times.variance
     _, _, size, rows = alone_columns(spec, kind)
     number = max(round(size), 1)
-    begin, reach = times.opening + times.alone, last_alone(spec, kind, opened)
+    begin = times.opening + times.alone
     queued = times.written
     if times.last is not None and number > 1:
         # Writes wait one by one for a moment without reads.
@@ -154,7 +154,10 @@ def last_times(
 
 
 def last_alone(spec: DramSystem, kind: Kind, opened: float) -> float:
-    """Return how much later than its mean access the last of a batch alone is done. [cycles]."""
+    """Return how much later than its mean access the last of a batch is done, met by none. [cycles].
+
+    A share ``opened`` of such batches finds its rows open.
+    """
     if kind.blocks == 1:
         return 0.0
     mean, last, _, _ = alone_columns(spec, kind, opened)
