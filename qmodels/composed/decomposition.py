@@ -142,14 +142,13 @@ class Decomposition:
         ends = {
             flow: source.peak * max(rates[flow], LEAST) / source.size for flow, source in self.sources.items()
         }
-        asked, places = self._asked(rates, own, met, ends)
+        parts = self._with_traces if traces else self.system.parts
+        asked, places = self._asked(rates, own, met, ends, parts)
         found_at: dict[int, tuple[Sequence[Response], int]] = {}
         intensity = dict.fromkeys((site.part for site in self.form.sites), 0.0)
         doubts: list[str] = []
         streamed: dict[int, Stream] = {}
         for part, streams in asked.items():
-            if traces and not isinstance(self.system.parts[part], DramSystem):
-                continue
             answer = self._part(part, tuple(streams))
             streamed |= dict(zip(places[part], streams, strict=True))
             found_at |= {number: (answer.responses, k) for k, number in enumerate(places[part])}
@@ -214,8 +213,8 @@ class Decomposition:
         self, rates: Mapping[str, float], parts: Collection[str], met: Others | None = None
     ) -> dict[str, float]:
         """Return the intensity of the fullest of each of some parts."""
-        asked, _ = self._asked(rates, rates, met or {}, {})
-        found = {part: self._load(part, tuple(asked[part])) for part in parts if part in asked}
+        asked, _ = self._asked(rates, rates, met or {}, {}, parts)
+        found = {part: self._load(part, tuple(streams)) for part, streams in asked.items()}
         if self.form.legs and self.system.interconnect in parts:
             found[self.system.interconnect] = self._network_load(self._sent(rates, met or {}))
         return {part: found.get(part, 0.0) for part in parts}
@@ -263,12 +262,19 @@ class Decomposition:
         return factor
 
     def _asked(
-        self, rates: Mapping[str, float], own: Mapping[str, float], met: Others, ends: Mapping[str, float]
+        self,
+        rates: Mapping[str, float],
+        own: Mapping[str, float],
+        met: Others,
+        ends: Mapping[str, float],
+        parts: Collection[str],
     ) -> tuple[dict[str, list[Stream]], dict[str, list[int]]]:
-        """Streams of requests to each part, and the numbers of their sites."""
+        """Streams of requests to each of some parts, and the numbers of their sites."""
         asked: dict[str, list[Stream]] = {}
         places: dict[str, list[int]] = {}
         for site in self.form.sites:
+            if site.part not in parts:
+                continue
             chosen = own if site.own else rates
             begun = chosen[site.flow]
             if (site.flow, site.part) in met:
@@ -419,6 +425,10 @@ class Decomposition:
             if rate.any():
                 found.append(Bursts(flow=flow, rate=rate, peak=self.sources[flow].peak, ends=end))
         return tuple(found)
+
+    @cached_property
+    def _with_traces(self) -> set[str]:
+        return {name for name, part in self.system.parts.items() if isinstance(part, DramSystem)}
 
     @cached_property
     def _laws(self) -> dict[tuple[str, str], FloatArray]:

@@ -1,5 +1,5 @@
 """The analytic model of the joint packet processor."""
 
-from qmodels.packet_processor.answer import solve_packet_processor
+from qmodels.systems.spec.lazy_names import attached
 
-__all__ = ["solve_packet_processor"]
+__getattr__, __dir__, __all__ = attached(__name__, {f"{__name__}.answer": "solve_packet_processor"})

@@ -58,21 +58,22 @@ class LastWrites:
         first, second = self._stays(each)
         high, coming = first.shape[1], -(-number // each)
         law = np.bincount(-(-np.arange(self.law.size) // each), self.law, minlength=high)
-        last = last2 = of_all = 0.0
-        for before, share in enumerate(law.tolist()):
-            total = before + coming
-            places = np.arange(before + 1, total + 1)
-            if total < high:
-                stays, square = first[places, total], second[total, total]
-            else:
-                # So many are written at once, but for the last.
-                out = self.drain[-1] + (total - high) * each * self.each
-                left = min(max(self.low // each, 1), high - 1)
-                behind = np.maximum(places - (total - left), 0)
-                stays = np.where(behind, out + first[behind, left], out * places / (total - left))
-                square = second[left, left] + 2 * out * first[left, left] + out**2
-            last, last2 = last + share * stays[-1], last2 + share * square
-            of_all += share * float(stays.mean())
+        before = np.arange(law.size)
+        total = before + coming
+        few, many = before[total < high], before[total >= high]
+        end = total[: few.size]
+        done = np.cumsum(first, axis=0)
+        stays = (done[end, end] - done[few, end]) / coming
+        # So many are written at once, but for the last.
+        out = self.drain[-1] + (total[few.size :] - high) * each * self.each
+        left = min(max(self.low // each, 1), high - 1)
+        places, gone = many[:, None] + np.arange(1, coming + 1), many[:, None] + coming - left
+        behind = np.maximum(places - gone, 0)
+        later = np.where(behind, out[:, None] + first[behind, left], out[:, None] * places / gone)
+        last = float(law @ np.append(first[end, end], later[:, -1]))
+        square = second[left, left] + out * (2 * first[left, left] + out)
+        last2 = float(law @ np.append(second[end, end], square))
+        of_all = float(law @ np.append(stays, later.mean(axis=1)))
         return max(last - of_all, 0.0), max(last2 - last**2, 0.0)
 
     def _stays(self, each: int) -> tuple[FloatArray, FloatArray]:
