@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import dataclass, field
 from math import isnan
 from typing import Any, NamedTuple
 
@@ -108,7 +107,13 @@ class Response:
         """Return the response to a request that meets no other, from that of an idle part."""
         if isnan(self.alone_mean):
             return idle
-        return replace(idle, mean=self.alone_mean, last_mean=self.alone_last)
+        return idle.changed(mean=self.alone_mean, last_mean=self.alone_last)
+
+    def changed(self, **values: Any) -> Response:
+        """Return the response with other values: `dataclasses.replace`, but for the time it takes."""
+        found = object.__new__(Response)
+        found.__dict__.update(self.__dict__, **values)
+        return found
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -125,20 +130,25 @@ class InOrder(Sequence[Response]):
     """Responses to streams, each found when it is first asked for; those of equal keys are the same."""
 
     def __init__(self, keys: Sequence[Any], find: Callable[[Any], Response]) -> None:
-        self._keys, self._find = keys, cache(find)
+        self._keys, self._find = keys, find
+        self._known: dict[Any, Response] = {}
 
     def __len__(self) -> int:
         return len(self._keys)
 
     def __getitem__(self, number: Any) -> Any:
-        return self._find(self._keys[number])
+        key = self._keys[number]
+        if key not in self._known:
+            self._known[key] = self._find(key)
+        return self._known[key]
 
 
 class BySite(Mapping[int, Response]):
     """Responses by site, each found when it is first asked for."""
 
     def __init__(self, sites: Collection[int], find: Callable[[int], Response]) -> None:
-        self._sites, self._find = sites, cache(find)
+        self._sites, self._find = sites, find
+        self._known: dict[int, Response] = {}
 
     def __len__(self) -> int:
         return len(self._sites)
@@ -150,9 +160,11 @@ class BySite(Mapping[int, Response]):
         return site in self._sites
 
     def __getitem__(self, site: int) -> Response:
-        if site not in self._sites:
-            raise KeyError(site)
-        return self._find(site)
+        if site not in self._known:
+            if site not in self._sites:
+                raise KeyError(site)
+            self._known[site] = self._find(site)
+        return self._known[site]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -61,72 +61,58 @@ class Profile:
         self._times_at, self._limit, self._asked = times_at, limit, rates.tolist()
         self._alone_at = alone_at
         self.first = dict(times_at(self._asked[0]))
-        self.parts = tuple(self.first)
-        # By the number of the rate, as far as parts were asked there: times, those alone, and numbers.
-        self._rows: dict[int, list[float] | None] = {}
-        self._lone: dict[int, list[float]] = {}
-        self._here: dict[int, list[float]] = {}
         # How many of the rates are known to be below the limit, and the last of them below one that counted.
-        self._count, self._at = 0, 0
+        self._count, self._at = 1, 0
+        if not all(time < np.inf for time in self.first.values()):
+            self.first, self._alone_at, self._count = {}, None, 0
+            self._limit, self._asked = min(limit, self._asked[0]), []
+        self.parts = tuple(self.first)
+        # By the number of the rate, as far as parts were asked there: times, and those alone.
+        self._rows = {0: list(self.first.values())}
+        self._lone: dict[int, list[float]] = {}
         self._near: dict[int, int] = {}
         self._traced: set[int] = set()  # parts that others leave traces in
         self._last: tuple[tuple[float, ...], list[float]] = (), []
-        if not self._next():
-            self.first, self.parts = {}, ()
         self.servers = {part: count for part, count in servers.items() if self.first.get(part, 0.0) > 0}
 
-    def _row(self, k: int) -> list[float] | None:
-        """Return the times at a rate, None where something is full."""
+    def _row(self, k: int) -> list[float]:
+        """Return the times at a rate."""
         if k not in self._rows:
-            times = self._times_at(self._asked[k]) if k else self.first
-            full = not all(time < np.inf for time in times.values())
-            self._rows[k] = row = None if full else [times.get(part, 0.0) for part in self.parts]
-            self._here[k] = [self._asked[k] * time for time in row or ()]
+            times = self._times_at(self._asked[k])
+            self._rows[k] = [times.get(part, 0.0) for part in self.parts]
         return self._rows[k]
-
-    def _times(self, k: int) -> list[float]:
-        """Return the times at a rate that nothing is full at."""
-        row = self._row(k)
-        assert row is not None
-        return row
 
     def _alone(self, k: int) -> list[float]:
         """Return the times at a rate of a job that meets no other."""
         if k not in self._lone:
-            alone = {} if self._alone_at is None else self._alone_at(self._asked[k])
+            alone = self._alone_at(self._asked[k]) if self._alone_at is not None else {}
             self._lone[k] = row = [alone.get(part, 0.0) for part in self.parts]
             self._traced |= {part for part, time in enumerate(row) if time != self._alone(0)[part]}
         return self._lone[k]
 
-    def _next(self) -> bool:
-        """Know one rate more; return whether there was one that nothing is full at."""
-        count = self._count
-        self._know(count)
-        return self._count > count
+    def _know(self, k: int) -> bool:
+        """Return whether nothing is full up to a rate: what is not at one is not at those below."""
+        last = min(k, len(self._asked) - 1)
+        if last >= self._count:
+            if not self._is_free(last):
+                # Full earlier than a straight line says.
+                full, last = last, self._count - 1
+                while full - last > 1:
+                    middle = (full + last) // 2
+                    full, last = (full, middle) if self._is_free(middle) else (middle, last)
+                self._limit, self._asked = min(self._limit, self._asked[full]), self._asked[:full]
+            self._count = last + 1
+        return k < self._count
 
-    def _know(self, k: int) -> None:
-        """Know that nothing is full up to a rate; what is not at one is not at those below."""
-        k = min(k, len(self._asked) - 1)
-        if k < self._count:
-            return
-        if self._row(k) is None:
-            # Full earlier than a straight line says.
-            full, k = k, self._count - 1
-            while full - k > 1:
-                middle = (full + k) // 2
-                full, k = (middle, k) if self._row(middle) is None else (full, middle)
-            self._limit, self._asked = min(self._limit, self._asked[full]), self._asked[:full]
-        self._count = k + 1
+    def _is_free(self, k: int) -> bool:
+        return all(time < np.inf for time in self._row(k))
 
     def _reach(self, rate: float) -> None:
         """Know as far as a rate."""
-        if self._count < len(self._asked) and (not self._count or self._asked[self._count - 1] < rate):
-            self._know(bisect_left(self._asked, rate))
+        self._know(bisect_left(self._asked, rate))
 
     def _number(self, k: int, part: int) -> float:
-        if k not in self._here:
-            self._row(k)
-        return self._here[k][part]
+        return self._asked[k] * self._row(k)[part]
 
     def _below(self, found: float, part: int) -> int:
         """Return the last rate at which no more than so many are at a part; numbers ascend with it."""
@@ -163,12 +149,12 @@ class Profile:
     def times_near(self, rate: float) -> dict[str, float]:
         """Return the mean time of a job at each part at a rate, the last known one's beyond. [ns]."""
         self._reach(rate)
-        return dict(zip(self.parts, self._at_rate(rate, self._times), strict=True)) if self.parts else {}
+        return dict(zip(self.parts, self._at_rate(rate, self._row), strict=True))
 
     @property
     def times(self) -> dict[str, FloatArray]:
         """Mean time of a job at each part at these rates. [ns]."""
-        rows = [self._times(k) for k in range(self.rates.size)]
+        rows = [self._row(k) for k in range(self.rates.size)]
         return {part: np.array([row[k] for row in rows]) for k, part in enumerate(self.parts)}
 
     @cached_property
@@ -194,17 +180,17 @@ class Profile:
         self._reach(rate)
         if rate >= self._limit:
             return float("inf")
-        return float(sum(self._at_rate(rate, self._times))) if self.parts else 0.0
+        return float(sum(self._at_rate(rate, self._row)))
 
     def rate_of(self, total: float) -> float:
         """Return the rate at which all parts together take so long, the last one if they never do."""
-        if not self._count or sum(self._times(0)) >= total:
+        if not self._count or sum(self._row(0)) >= total:
             return 0.0
-        while sum(self._times(self._count - 1)) < total:
-            if not self._next():
+        while sum(self._row(self._count - 1)) < total:
+            if not self._know(self._count):
                 return float(self._asked[-1])
-        k = bisect_left(range(self._count), total, key=lambda k: sum(self._times(k)))
-        known = [sum(self._times(k - 1)), sum(self._times(k))]
+        k = bisect_left(range(self._count), total, key=lambda k: sum(self._row(k)))
+        known = [sum(self._row(k - 1)), sum(self._row(k))]
         return float(np.interp(total, known, self._asked[k - 1 : k + 1]))
 
     def below(self, rate: float) -> float:
@@ -241,29 +227,29 @@ class Profile:
 
     def met(self, found: float, part: int) -> float:
         """Return the time at a part for a job that finds so many of its kind there."""
-        while found > self._number(self._count - 1, part) and self._next():
+        while found > self._number(self._count - 1, part) and self._know(self._count):
             pass
         k = self._below(found, part)
-        low, here = self._times(k)[part], self._number(k, part)
-        if k == self._count - 1 and found > here:
-            slope = 0.0
-            if k > 0 and here > (less := self._number(k - 1, part)):
-                slope = (low - self._times(k - 1)[part]) / (here - less)
-            return low + (found - here) * slope
+        # Beyond the last of them along the line to it.
+        other = k + 1 if k + 1 < self._count else k - 1
+        time, here = self._row(k)[part], self._number(k, part)
+        if found <= here or other < 0:
+            return time
+        width = self._number(other, part) - here
         # Where a part takes nothing but rounding errors numbers need not ascend.
-        if found <= here or k == self._count - 1:
-            return low
-        return (self._times(k + 1)[part] - low) / (self._number(k + 1, part) - here) * (found - here) + low
+        if width * (other - k) <= 0:
+            return time
+        return (self._row(other)[part] - time) / width * (found - here) + time
 
     def slope(self, found: float, part: int) -> float:
         """Slope of the number at a part by the rate, where so many are there. [ns]."""
-        while (found > self._number(self._count - 1, part) or self._count < 2) and self._next():
+        while (found > self._number(self._count - 1, part) or self._count < 2) and self._know(self._count):
             pass
         numbers = np.array([self._number(k, part) for k in range(self._count)])
         # Where there are none, what one takes alone.
         slopes = np.diff(numbers) / np.diff(self._asked[: self._count])
         middle = np.append(0.0, (numbers[1:] + numbers[:-1]) / 2)
-        return float(np.interp(found, middle, np.append(self._times(0)[part], slopes)))
+        return float(np.interp(found, middle, np.append(self._row(0)[part], slopes)))
 
     @property
     def states(self) -> int:
@@ -275,7 +261,7 @@ class Profile:
         if self._alone_at is None:
             return [0.0] * len(found)
         self._reach(rate)
-        now = self._at_rate(rate, self._alone) if self.parts else []
+        now = self._at_rate(rate, self._alone)
         state = (self._count, len(self._traced), *found)
         if self._last[0] != state:
             times = [

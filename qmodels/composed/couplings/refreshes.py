@@ -151,8 +151,7 @@ def limited_pauses(
         less = 1 - pause_share(answer.pause, mine[site]) if site in mine else 0.0
         if not less:
             return answer
-        return replace(
-            answer,
+        return answer.changed(
             mean=answer.mean - less * answer.paused,
             last_mean=answer.last_mean - less * answer.paused,
             alone_mean=answer.alone_mean - less * answer.alone_paused,

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
+from itertools import combinations
 from operator import mul
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import bdtrc
 
-from qmodels.composed.parts.dram_times import Together, access_times, batches_together, last_alone, last_times
+from qmodels.composed.parts.dram_times import Together, access_times, batches_together, last_times
 from qmodels.composed.stalls import Stall, one_stall
 from qmodels.composed.streams import InOrder, PartAnswer, Response, Stream
 from qmodels.memory.dram.limits import binding
-from qmodels.memory.dram.mixture import Kind, Mixed, mixed_waits, pure_waits
+from qmodels.memory.dram.mixture import Kind, Mixed, alone_columns, mixed_waits, pure_waits
 from qmodels.networks.open.qna import departing_scv, merging_weight, service_noise, split_scv
 from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.systems.memory.dram_system import DramSystem, Packets, RandomBlocks, StridedBlocks
@@ -214,13 +215,15 @@ def _times_of(spec: DramSystem, offered: Offered, mixed: Mixed, k: int) -> _OfKi
     hits = mixed.row_hit_ratio[min(k, len(mixed.row_hit_ratio) - 1)]
     opened = mixed.opened[min(k, len(mixed.opened) - 1)]
     times = access_times(spec, waits, hits, write=kind.write, scv=offered.scv)
-    reach, refresh = last_alone(spec, kind, opened), float(waits.refresh)
+    first, last, size, rows = alone_columns(spec, kind, opened)
+    reach = max(last - first, 0.0) if kind.blocks > 1 else 0.0
+    refresh = float(waits.refresh)
     # Alone an access meets refreshes and the rows that others have left open.
     alone = times.fixed + times.opening + times.alone + refresh
     return _OfKind(
         blocks=kind.blocks,
         access=(times.mean, times.variance),
-        last=last_times(spec, kind, times, offered.together[k], reach),
+        last=last_times(kind, times, offered.together[k], reach=reach, size=size, rows=rows),
         alone=alone,
         alone_last=alone + reach,
         paused=refresh + float(waits.backlog),
@@ -274,7 +277,7 @@ def _waits(spec: DramSystem, offered: Offered, streams: tuple[Stream, ...]) -> t
     if _split(streams):
         doubts.append(JOINED)
     pace = [k.rate for k in kinds if k.run == INF]
-    if any(np.isclose(pace[i], pace[:i], rtol=0.01).any() for i in range(1, len(pace))):
+    if any(abs(other - one) <= 0.01 * one + 1e-8 for one, other in combinations(pace, 2)):
         doubts.append(PACE)
     traffic = _own_traffic(kinds, ordered=spec.scheduler == "in-order")
     if traffic is None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from qmodels.checks import FloatArray
 from qmodels.memory.dram.channel_waits import ChannelWaits
 from qmodels.memory.dram.mixture import Kind, alone_columns
 from qmodels.memory.dram.write_queue import LastWrites
@@ -120,11 +122,12 @@ class Together(NamedTuple):
 
 
 def last_times(
-    spec: DramSystem, kind: Kind, times: Times, together: Together, reach: float
+    kind: Kind, times: Times, together: Together, *, reach: float, size: float, rows: float
 ) -> tuple[float, float]:
-    """Return mean and variance until the last of a batch is done, which is so much later than one alone.
+    """Return mean and variance until the last of a batch is done. [cycles, cycles2].
 
-    [cycles, cycles2]
+    ``reach``: how much later than its mean access the last of a batch alone is done [cycles]; ``size``,
+    ``rows``: accesses of a batch at a channel, and the banks that they are at.
 
     The accesses of a batch at a channel follow one another as they do alone, evenly from the first to the
     last. They wait for their banks and channels independently unless these are busy with the same batches,
@@ -132,7 +135,6 @@ def last_times(
     """
     if kind.blocks == 1:
         return times.mean, times.variance
-    _, _, size, rows = alone_columns(spec, kind)
     number = max(round(size), 1)
     begin = times.opening + times.alone
     queued = times.written
@@ -153,17 +155,6 @@ def last_times(
     return times.fixed + result + mean, variance + times.spread / number + noise
 
 
-def last_alone(spec: DramSystem, kind: Kind, opened: float) -> float:
-    """Return how much later than its mean access the last of a batch is done, met by none. [cycles].
-
-    A share ``opened`` of such batches finds its rows open.
-    """
-    if kind.blocks == 1:
-        return 0.0
-    mean, last, _, _ = alone_columns(spec, kind, opened)
-    return max(last - mean, 0.0)
-
-
 def _split(wait: tuple[float, float], together: float) -> tuple[tuple[float, float], tuple[float, float]]:
     """Return the part of a wait that accesses have apart, and the part they have together."""
     mean, variance = wait
@@ -175,17 +166,16 @@ def batches_together(spec: DramSystem, kinds: Sequence[Kind]) -> tuple[Together,
     total = sum(kind.rate for kind in kinds)
     sizes = [alone_columns(spec, kind)[2] for kind in kinds]
     used = [max(kind.blocks / size, 1.0) for kind, size in zip(kinds, sizes, strict=True)]
-    channels = spec.geometry.channels
-    shares = [kind.rate / total for kind in kinds]
-    banks = sum(share * (1 - 1 / max(size, 1.0)) for share, size in zip(shares, sizes, strict=True))
-    return tuple(
-        Together(
-            channels=float(np.dot(shares, [_side_by_side(own, other, channels) for other in used])),
-            rows=float(np.dot(shares, [_side_by_side(own, other, INF) for other in used])),
-            banks=banks,
-        )
-        for own in used
-    )
+    shares = np.array([kind.rate / total for kind in kinds])
+    banks = float(shares @ [1 - 1 / max(size, 1.0) for size in sizes])
+    channels, rows = (_overlaps(tuple(used), most) @ shares for most in (spec.geometry.channels, INF))
+    return tuple(Together(*both, banks=banks) for both in zip(channels.tolist(), rows.tolist(), strict=True))
+
+
+@lru_cache(maxsize=256)
+def _overlaps(used: tuple[float, ...], channels: float) -> FloatArray:
+    """Return the chances of `_side_by_side`, (of, with); they do not depend on the rates."""
+    return np.array([[_side_by_side(own, other, channels) for other in used] for own in used])
 
 
 def _side_by_side(own: float, other: float, channels: float) -> float:

@@ -52,6 +52,8 @@ def over_copies(nodes: Sequence[int], streams: tuple[Stream, ...], respond: Resp
     Copies that are asked the same are asked once, those that nobody goes to not at all. Times are means over
     the copies, intensities the largest.
     """
+    if len(nodes) < 2:
+        return respond(streams)
     shares = copy_shares(nodes, streams)
     kinds, count = np.unique(shares.round(12), axis=0, return_counts=True)
     asked = kinds.any(axis=1)

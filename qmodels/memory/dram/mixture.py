@@ -58,7 +58,7 @@ class Mixed:
         """Waits of the accesses of each kind."""
         return self.find()
 
-    @property
+    @cached_property
     def load(self) -> float:
         """Accesses over what the channel sustains of them."""
         return self.rate / binding(self.limits)[1]
@@ -174,9 +174,14 @@ def alone_columns(spec: DramSystem, kind: Kind, opened: float = 0.0) -> tuple[fl
     From the arrival of the packet at a channel, with the rows opened, of which it finds the share ``opened``
     open. [cycles] At last, of how many banks.
     """
-    times, _ = _followed(packets_alone(spec, kind.blocks, kind.write))
+    times = _alone(spec, kind.blocks, kind.write)
     mean, last = _columns(spec, kind, times, opened)
     return mean, last, times.size, times.banks
+
+
+@lru_cache(maxsize=1024)
+def _alone(spec: DramSystem, blocks: int, write: bool) -> PacketTimes:
+    return _followed(packets_alone(spec, blocks, write))[0]
 
 
 def _columns(spec: DramSystem, kind: Kind, times: PacketTimes, opened: float) -> tuple[float, float]:
@@ -206,16 +211,14 @@ def _of_kind(waits: ChannelWaits, k: int, hits: float, mean_hits: float) -> Chan
     """Return the waits of a kind with row hits of its own; those of rows that a refresh closed included."""
 
     def own(value: Any) -> Any:
-        return value[k] if np.ndim(value) else value
+        return value[k] if isinstance(value, np.ndarray) and value.ndim else value
 
-    names = (field.name for field in fields(ChannelWaits) if field.name not in ("reach", "write_last"))
-    values = {name: own(getattr(waits, name)) for name in names}
+    values = {name: own(value) for name, value in vars(waits).items()}
     row = values["row"] * (1 - hits) / (1 - mean_hits) if mean_hits < 1 else values["row"]
     values |= {"row": row, "row_hit_ratio": values["row_hit_ratio"] + hits - mean_hits}
-    last = waits.write_last and waits.write_last[k : k + 1]
-    return ChannelWaits(
-        **values, reach={name: own(each) for name, each in waits.reach.items()}, write_last=last
-    )
+    values["reach"] = {name: own(each) for name, each in waits.reach.items()}
+    values["write_last"] = waits.write_last and waits.write_last[k : k + 1]
+    return ChannelWaits(**values)
 
 
 def _directions(

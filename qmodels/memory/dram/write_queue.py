@@ -131,13 +131,13 @@ class Turns:
     each: float  # time of the channel for an access [cycles]
     row_open: float = 1.0  # probability that another row is to be closed before
 
-    @property
+    @cached_property
     def opening(self) -> float:
         """Opening a row. [cycles]."""
         closing = 0.0 if self.spec.page_policy == "closed" else self.row_open * self.spec.timing.t_rp
         return self.spec.timing.t_rcd + closing
 
-    @property
+    @cached_property
     def turning(self) -> float:
         """Time to turn to writes and back beyond the accesses themselves. [cycles].
 

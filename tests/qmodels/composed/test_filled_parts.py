@@ -1,9 +1,12 @@
 """Parts that others fill: what needs them waits without end, and no field of the spec is blamed for it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import qmodels as qm
+import qmodels.composed.solve as solving
 from qmodels import Flow, Noc, Station, System, Tokens, dram, mesh
 from qmodels.laws import Deterministic, Exponential
 from qmodels.steps import Acquire, Each, Hold, Read, Release, Visit
@@ -62,3 +65,11 @@ def test_a_window_of_many_jobs_that_loses_them():
     few, many = (qm.solve(System(parts=parts, flows=flow)) for flow in flows)
     assert many.stable and many.metrics["blocking_probability"] < 1e-9
     assert many.latency == pytest.approx(few.latency)
+
+
+def test_the_saturation_factor_is_found_when_it_is_read(monkeypatch):
+    asked, found = [], solving.saturation_factor
+    monkeypatch.setattr(solving, "saturation_factor", lambda *known: asked.append(known) or found(*known))
+    answer = qm.solve(System(parts={"s": PARTS["s"]}, flows=replace(FULL, rate=np.array([0.02, 0.05]))))
+    assert answer.latency.shape == (2,) and not asked
+    assert answer.saturation_factor == pytest.approx([5.0, 2.0]) and len(asked) == 2

@@ -46,6 +46,44 @@ def test_a_region_is_a_station_of_its_rates():
     assert_allclose(table.rates[-1], exact.system_throughput, rtol=1e-9)
 
 
+def table_asked(known, population):
+    """Return what a profile says that was asked everywhere before, or not, and where it was asked."""
+    asked = []
+
+    def times_at(rate):
+        asked.append(rate)
+        return {"a": 1 / (1 - rate), "b": np.inf if rate > 0.45 else 2 / (1 - 2 * rate)}
+
+    profile = profile_of(
+        times_at, limit=1.0, most=1.0, servers={}, alone_at=lambda rate: {"a": 1.0, "b": 2 + rate}
+    )
+    if known:
+        assert all(np.isfinite(row).all() for row in profile.times.values())
+        asked.sort()
+    rate = closed_mva(profile, population, idle=3.0).rates[-1]
+    return rate, profile.rate_of(4.0), profile.total(0.2), tuple(profile.times_near(0.17).values()), asked
+
+
+@pytest.mark.parametrize("population", [1, 2, 7, 40])
+def test_parts_are_asked_where_jobs_are_and_say_the_same(population):
+    *few, some = table_asked(False, population)
+    *all_known, every = table_asked(True, population)
+    assert few == all_known and set(some) <= {*every}
+    assert population > 2 or len(some) < len(every) / 1.5
+
+
+def test_the_first_rate_at_which_something_is_full_is_found_by_halves():
+    asked = []
+
+    def times_at(rate):
+        asked.append(rate)
+        return {"a": np.inf if rate > 0.35 else 1 / (1 - rate)}
+
+    profile = profile_of(times_at, limit=1.0, most=1.0, servers={})
+    assert profile.limit == pytest.approx(0.4) and len(asked) <= 6
+    assert_allclose(profile.rates, [0.0, 0.1, 0.2, 0.3])
+
+
 def test_a_pool_before_a_single_server_changes_nothing():
     inside = PoolSubnetwork(profile=single_servers(1.0), tokens=3, copies=1)
     pool = open_pool(inside, 0.7, gaps=POISSON)

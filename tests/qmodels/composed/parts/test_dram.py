@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import qmodels.composed.parts.dram as dram_part
 from qmodels.composed.parts.dram import batch_groups, respond_dram
 from qmodels.composed.streams import Stream
 from qmodels.memory.dram.mixture import Kind, mixed_waits
@@ -183,3 +184,14 @@ def test_the_last_of_a_batch_is_near_simulation(blocks, rate):
     found = experiment.summarize(runs, replications=4, seconds=0.0)
     (response,) = respond_dram(CLOSED, (asked(rate / OPEN.clock_ghz, blocks),)).responses
     assert_allclose(response.last_mean, found.latency.best, rtol=0.05)
+
+
+def test_what_a_stream_meets_is_found_when_it_is_read(monkeypatch):
+    asked_for, found = [], dram_part.last_times
+    monkeypatch.setattr(
+        dram_part, "last_times", lambda kind, *a, **b: asked_for.append(kind) or found(kind, *a, **b)
+    )
+    answer = respond_dram(OPEN, (asked(0.02, 4), asked(0.02, 7), asked(0.01)))
+    assert answer.intensity[""] > 0 and not asked_for
+    assert answer.responses[1].mean > 0 and answer.responses[1].last_mean > 0
+    assert [kind.blocks for kind in asked_for] == [7]
