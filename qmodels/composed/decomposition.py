@@ -118,7 +118,7 @@ class Decomposition:
         legs : tuple of Moments, optional
             Times of the packets of each leg, where these are known.
         traces : bool
-            Whether only parts are asked that a job finds as others have left them, though it meets none.
+            Whether only the parts `with_traces` are asked.
         """
         met, own = met or {}, rates if own is None else own
         settings = self.scvs, self.batches, self.trials, self.coming, self.entering, self.pools
@@ -142,7 +142,7 @@ class Decomposition:
         ends = {
             flow: source.peak * max(rates[flow], LEAST) / source.size for flow, source in self.sources.items()
         }
-        parts = self._with_traces if traces else self.system.parts
+        parts = self.with_traces if traces else self.system.parts
         asked, places = self._asked(rates, own, met, ends, parts)
         found_at: dict[int, tuple[Sequence[Response], int]] = {}
         intensity = dict.fromkeys((site.part for site in self.form.sites), 0.0)
@@ -427,7 +427,8 @@ class Decomposition:
         return tuple(found)
 
     @cached_property
-    def _with_traces(self) -> set[str]:
+    def with_traces(self) -> set[str]:
+        """The parts that a job finds as others have left them though it meets none."""
         return {name for name, part in self.system.parts.items() if isinstance(part, DramSystem)}
 
     @cached_property

@@ -21,7 +21,6 @@ from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.program_form import ProgramForm, Site, window_of
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.phases import HyperExponential
-from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.stations.parts import Station
 
 INF = float("inf")
@@ -94,7 +93,7 @@ class State:
     @cached_property
     def leaves_traces(self) -> bool:
         """Whether there are parts that a job finds as others have left them though it meets none."""
-        return any(isinstance(part, DramSystem) for part in self.system.parts.values())
+        return bool(self.parts.with_traces)
 
     @cached_property
     def poisson(self) -> Decomposition:
