@@ -12,7 +12,8 @@ from functools import cached_property
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.composed.couplings.closed_mva import PopulationTable, Profile, closed_mva
+from qmodels.composed.couplings.closed_mva import PopulationTable, closed_mva
+from qmodels.composed.couplings.rate_profile import Profile
 from qmodels.composed.moments import NOTHING, Moments
 from qmodels.laws.of_law import formulas
 from qmodels.markov.processes.qbd import first_passage

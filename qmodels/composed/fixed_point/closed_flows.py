@@ -9,7 +9,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from qmodels.checks import FloatArray
-from qmodels.composed.couplings.closed_mva import Region, closed_mva, profile_of
+from qmodels.composed.couplings.closed_mva import Region, closed_mva
+from qmodels.composed.couplings.rate_profile import profile_of
 from qmodels.composed.decomposition import LEAST, PartResponses
 from qmodels.composed.fixed_point.pool_subnetworks import entering
 from qmodels.composed.fixed_point.pool_waits import (

@@ -10,8 +10,9 @@ from scipy.optimize import brentq
 
 from qmodels.checks import FloatArray
 from qmodels.composed.as_network import arrival_law
-from qmodels.composed.couplings.closed_mva import Profile, Region, closed_mva, profile_of
+from qmodels.composed.couplings.closed_mva import Region, closed_mva
 from qmodels.composed.couplings.pools import MANY, ClosedPool, Pool, PoolSubnetwork, open_pool
+from qmodels.composed.couplings.rate_profile import Profile, profile_of
 from qmodels.composed.couplings.refreshes import stalled
 from qmodels.composed.fixed_point.pool_waits import (
     NO_POOLS,

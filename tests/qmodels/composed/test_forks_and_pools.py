@@ -5,8 +5,9 @@ from numpy.testing import assert_allclose
 
 from qmodels import Flow, Station, System, Tokens, dram, queues
 from qmodels.composed import solve_system
-from qmodels.composed.couplings.closed_mva import closed_mva, profile_of
+from qmodels.composed.couplings.closed_mva import closed_mva
 from qmodels.composed.couplings.pools import leaving_scv
+from qmodels.composed.couplings.rate_profile import profile_of
 from qmodels.laws import Deterministic, Erlang, Exponential
 from qmodels.steps import Acquire, Branch, Each, Fork, Hold, Read, Release, Visit
 from qmodels.traffic import OnOff, Poisson

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from qmodels.composed.couplings.closed_mva import Region, closed_mva, profile_of
+from qmodels.composed.couplings.closed_mva import Region, closed_mva
 from qmodels.composed.couplings.correlated_visits import effective_scv, equivalent_batch
 from qmodels.composed.couplings.pools import POISSON, ClosedPool, PoolSubnetwork, open_pool
+from qmodels.composed.couplings.rate_profile import profile_of
 from qmodels.composed.moments import Moments, max_of_n, max_of_staggered, mixture_of
 from qmodels.laws import PhaseType
 from qmodels.markov import ph_from_moments
