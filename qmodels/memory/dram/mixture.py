@@ -288,6 +288,8 @@ def _met(
     met = np.array([[(t.delay, t.conflict) for _ in kinds] for t in times])
     for i in range(len(kinds)):
         for j in range(i):
+            if kinds[i] == kinds[j]:
+                continue  # they meet as those of one kind do
             of_later, of_first = _cross_slopes(plain[j], plain[i])[::-1]
             met[i, j], met[j, i] = np.array(of_later) / times[i].size, np.array(of_first) / times[j].size
     return times, patterns, met
