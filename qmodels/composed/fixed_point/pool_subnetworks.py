@@ -49,7 +49,7 @@ def update_pool(state: State, pool: str) -> None:
         found = partial(lossy_pool, speeds_at=speeds, tokens=inside.tokens)
         if not regions:
             plain = partial(held_without_pool, state, pool)
-            found = partial(found, scv=inside.evenness, plain=plain)
+            found = partial(found, scv=inside.evenness, plain=plain, unlimited=inside.unlimited)
         state.curves[pool] = cache(found)
         return
     if not all(state.system.flow(take.flow).closed for take in takes):
@@ -240,12 +240,19 @@ Speeds = Callable[[float], FloatArray]
 
 
 def lossy_pool(
-    rate: float, *, speeds_at: Speeds, tokens: int, scv: float = 1.0, plain: Speed | None = None
+    rate: float,
+    *,
+    speeds_at: Speeds,
+    tokens: int,
+    scv: float = 1.0,
+    plain: Speed | None = None,
+    unlimited: Speeds | None = None,
 ) -> Pool:
     r"""Hold and losses of a window that loses jobs that find it full.
 
     ``rate``: jobs that come [1/ns]; ``scv``: variability of what leaves the inside, over that of exponential
-    services; ``plain``: time that a job is inside without a window, by the rate [ns].
+    services; ``plain``, ``unlimited``: time that a job is inside without a window, by the rate [ns], and
+    the speeds there.
 
     As `qmodels.composed.couplings.pools.open_pool`: all that is inside is one station of rate X(n) with n
     jobs, of :math:`c = X(K)/X(1)` servers. Where more are inside than these they leave as from a single
@@ -261,8 +268,8 @@ def lossy_pool(
     if float(speeds_at(0.0)[-1]) <= 0:  # others fill a part inside
         return Pool(wait=Moments(0.0, 0.0), hold=np.inf, taken=rate, most=0.0, busy=1.0, lost=1.0 - NEAR)
 
-    def law_at(inside: float, jobs: int) -> tuple[FloatArray, FloatArray]:
-        known = speeds_at(inside)
+    def law_at(inside: float, jobs: int, of: Speeds = speeds_at) -> tuple[FloatArray, FloatArray]:
+        known = of(inside)
         speeds = _leaving(known[np.minimum(np.arange(jobs), known.size - 1)], rate, scv)
         return birth_death_law(np.full(jobs, rate), speeds), speeds
 
@@ -274,8 +281,8 @@ def lossy_pool(
     held, lost, through = float(law @ np.arange(law.size)), float(law[-1]), float(law[1:] @ speeds)
     alone, most = 1 / float(speeds_at(found)[0]), float(speeds_at(found)[-1])
     hold = held / through if through > 0 else alone
-    if plain is not None and rate < most:
-        everyone, _ = law_at(rate, max(tokens, MANY))
+    if plain is not None and unlimited is not None and rate < most:
+        everyone, _ = law_at(rate, max(tokens, MANY), unlimited)
         waits = float(everyone @ np.arange(everyone.size)) / rate - alone
         right = plain(rate) - alone
         if waits > SHORT * alone and right < np.inf:
