@@ -209,8 +209,8 @@ def test_the_model_is_close_to_both(pair):
     elif load(pair) < 0.85:
         assert max(errors) < 0.06
     else:
-        # Near saturation the two differ among themselves.
-        assert min(errors) < 0.08
+        # Near saturation the two differ among themselves by 4 %.
+        assert max(errors) < 0.07
 
 
 @pytest.mark.in_ci(3)
