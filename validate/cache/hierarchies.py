@@ -8,18 +8,20 @@ once: whoever has the request travel keeps the answer until it arrives.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from qmodels.systems.cache.spec import CacheSystem, feistel, line_popularity
 from qmodels.systems.traffic.popularity import MOST_ENTRIES, Zipf
 from validate.cache.kernels import (
+    CACHE,
     HASHES,
     INCLUSIONS,
     LAW,
     PLAN,
     REPLACEMENTS,
+    SLOT,
     access,
     alias,
     alias_line,
@@ -45,23 +47,23 @@ LAPS, LEAST = 20, 200_000
 class Hierarchies(NamedTuple):
     """Caches, what they hold, and the popularity of their lines."""
 
-    plan: Any  # of each system
+    plan: Annotated[Any, PLAN, 1]  # of each system
     # bounds, drawn: where the caches, and the alias table, of each system begin, and the end; a system whose
     # table is empty draws by its law.
-    bounds: Any
-    drawn: Any
+    bounds: Annotated[Any, "i8", 1]
+    drawn: Annotated[Any, "i8", 1]
     # caches, slots, table: see `validate.cache.kernels`.
-    caches: Any
-    slots: Any
-    table: Any
-    streams: Any  # three for each system, see `SOURCES`
+    caches: Annotated[Any, CACHE, 1]
+    slots: Annotated[Any, SLOT, 1]
+    table: Annotated[Any, "i4", 1]
+    streams: Annotated[Any, "u8", 2]  # three for each system, see `SOURCES`
     # cut, other, law, keys: alias tables, laws and the keys of their assignments, see
     # `validate.cache.kernels`.
-    cut: Any
-    other: Any
-    law: Any
-    keys: Any
-    hits: Any  # lookups by the level that had the line, the last of a system its memory
+    cut: Annotated[Any, "f8", 1]
+    other: Annotated[Any, "i4", 1]
+    law: Annotated[Any, LAW, 1]
+    keys: Annotated[Any, "i8", 2]
+    hits: Annotated[Any, "i8", 2]  # lookups by the level that had the line, the last of a system its memory
 
 
 def new_hierarchies(

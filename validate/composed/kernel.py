@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from validate.composed.interpreter import drain, wake
-from validate.composed.state import ASKED, LAYOUT, PASSING, Core
+from validate.composed.state import ASKED, PASSING, Core
 from validate.composed.strands import be_born
 from validate.composed.visits import finish, finish_shared, pass_again
 from validate.engine.jit import lean, lean_part
@@ -18,9 +18,9 @@ from validate.network.routes import count_noted
 from validate.network.service import catch_up, rest, time_over
 from validate.network.state import ON, POOL_FULL, REACHED, SERVED, STUCK, World
 
-core_at: Any = pointer_to("SystemCore", LAYOUT, varied=True)
+core_at: Any = pointer_to(Core, varied=True)
 """In compiled code: return the core of a table."""
-plain_core_at: Any = pointer_to("PlainSystemCore", LAYOUT, varied=False)
+plain_core_at: Any = pointer_to(Core, varied=False)
 
 
 def run(w: World, c: Core, until: float, ended: int, born: int) -> int:

@@ -18,76 +18,16 @@ from qmodels.systems.memory.dram_system import DramSystem, dram
 from qmodels.systems.packets.free_list import RETURN_ORDERS, FreeList
 from qmodels.systems.traffic.popularity import Zipf
 from validate.cache.hierarchies import SOURCES, Hierarchies, new_hierarchies, warm_up
-from validate.cache.kernels import CACHE, LAW, PLAN, SLOT
 from validate.composed.memories.in_order import Located, memories
 from validate.composed.network import grown_network, no_network
 from validate.composed.state import SERVER
 from validate.data_queueing.block_pools import NOWHERE, BlockPools, new_pools
-from validate.data_queueing.free_lists import BANK, BLOCK, LIST
 from validate.dram.channels import Channels, new_channels, with_room
-from validate.engine.pointers import Layout, table_of
+from validate.engine.pointers import table_of
 from validate.engine.streams import new_streams
 from validate.network.state import NONE
 from validate.network.world import Sources
-from validate.noc import state as noc
 from validate.noc.state import World as Network
-
-NETWORK: Layout = {
-    "channel": (noc.CHANNEL, 1),
-    "vc": (noc.VC, 1),
-    "slots": ("i4", 1),
-    "packet": (noc.PACKET, 1),
-    "flow": (noc.FLOW, 1),
-    "service": (noc.SERVICE, 1),
-    "hop": ("i4", 1),
-    "masks": ("u8", 1),
-    "finish": ("i8", 1),
-    "queue": (noc.QUEUE, 1),
-    "node": (noc.NODE, 1),
-    "arrivals": ("i8", 2),
-    "credits": ("i8", 2),
-    "ends": ("i4", 2),
-    "lists": ("i4", 2),
-    "delivered": ("i4", 1),
-    "clock": ("i8", 1),
-}
-CHANNELS: Layout = {
-    **dict.fromkeys(("p",), ("i8", 2)),
-    **dict.fromkeys(("arrival", "bank_of", "row", "write", "number", "following", "end"), ("i8", 1)),
-    "banks": ("i8", 3),
-    "queues": ("i8", 3),
-    "entries": ("i8", 4),
-    "limits": ("i8", 2),
-    "ranks": ("i8", 3),
-    "clock": ("i8", 2),
-    "sums": ("i8", 4),
-    "counts": ("i8", 2),
-    "asked": ("i8", 2),
-}
-CACHES: Layout = {
-    "plan": (PLAN, 1),
-    "bounds": ("i8", 1),
-    "drawn": ("i8", 1),
-    "caches": (CACHE, 1),
-    "slots": (SLOT, 1),
-    "table": ("i4", 1),
-    "streams": ("u8", 2),
-    "cut": ("f8", 1),
-    "other": ("i4", 1),
-    "law": (LAW, 1),
-    "keys": ("i8", 2),
-    "hits": ("i8", 2),
-}
-BLOCKS: Layout = {
-    "numbers": ("i8", 2),
-    "blocks": (BLOCK, 1),
-    "lists": (LIST, 1),
-    "addresses": ("i8", 1),
-    "banks": (BANK, 1),
-    "boards": ("i8", 2),
-    "memory_of": ("i8", 1),
-}
-
 
 FEW_BLOCKS = 2**16
 """Blocks up to which every replication puts its free lists in order anew."""
@@ -107,9 +47,7 @@ class Kernels(NamedTuple):
 
 def with_tables(kernels: Kernels) -> Kernels:
     """Return the parts with the tables of their arrays."""
-    layouts = (NETWORK, CHANNELS, CACHES, BLOCKS)
-    tables = tuple(table_of(part, layout) for part, layout in zip(kernels, layouts, strict=False))
-    return kernels._replace(tables=tables)
+    return kernels._replace(tables=tuple(map(table_of, kernels[:-1])))
 
 
 def new_kernels(spec: System, network: Network | None, *, seed: int, replication: int) -> Kernels | None:

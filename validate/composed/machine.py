@@ -11,7 +11,7 @@ from validate.cache.hierarchies import Hierarchies, draw_core, draw_line, look_u
 from validate.composed.blocks import give_all_back, give_own_back, operate, place
 from validate.composed.interpreter import drain
 from validate.composed.kernel import core_at, handle, plain_core_at, set_going
-from validate.composed.kernels import BLOCKS, CACHES, CHANNELS, NETWORK, Kernels
+from validate.composed.kernels import Kernels
 from validate.composed.memories.in_order import bank_of, come, free_bank, join_bank, use_bus
 from validate.composed.state import (
     ACCESSING,
@@ -47,10 +47,10 @@ ROUNDING = 1e-6
 TABLE_ROWS = 1 << 40
 """Rows of lines at a controller, which knows no negative ones, begin here."""
 
-network_at: Any = pointer_to("SystemNetwork", NETWORK)
-channels_at: Any = pointer_to("SystemChannels", CHANNELS)
-caches_at: Any = pointer_to("SystemCaches", CACHES)
-blocks_at: Any = pointer_to("SystemBlocks", BLOCKS)
+network_at: Any = pointer_to(Network)
+channels_at: Any = pointer_to(Channels)
+caches_at: Any = pointer_to(Hierarchies)
+blocks_at: Any = pointer_to(BlockPools)
 
 
 def run(w: World, c: Core, k: Kernels, until: float, ended: int, born: int) -> int:

@@ -6,11 +6,9 @@ of `STRAND` under one number. What a strand does next stands in the table of ins
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-
-from validate.engine.pointers import Layout
 
 
 def _constants(first: int, count: int) -> Any:
@@ -291,45 +289,6 @@ STATE = np.dtype(
     ]
 )
 
-LAYOUT: Layout = {
-    "code": (INSTRUCTION, 1),
-    "choices": (CHOICE, 1),
-    "strands": (STRAND, 1),
-    "times": ("f8", 2),
-    "worked": ("f8", 2),
-    "slots": ("i8", 2),
-    "holds": ("i8", 2),
-    "parts": (PART, 1),
-    "places": ("i8", 1),
-    "copy_at": ("i8", 2),
-    "pools": (POOL, 1),
-    "tokens": (TOKEN, 1),
-    "free_at": ("f8", 1),
-    "flows": (FLOW, 1),
-    "flow_times": ("f8", 2),
-    "letters": (LETTER, 1),
-    "channels": (CHANNEL, 1),
-    "memories": (MEMORY, 1),
-    "rows": (ROWS, 1),
-    "arrived": (ARRIVED, 1),
-    "operations": (DONE, 1),
-    "stages": (STAGE, 1),
-    "servers": (SERVER, 1),
-    "enquiries": ("i8", 1),
-    "banked": (BANKED, 1),
-    "bank_busy": ("i8", 1),
-    "bank_jobs": ("i8", 1),
-    "bank_queues": ("i8", 2),
-    "bank_speeds": ("f8", 1),
-    "map_numbers": ("i8", 2),
-    "map_images": ("i8", 3),
-    "sequences": ("i8", 1),
-    "routes": ("i8", 2),
-    "ways": (CHOICE, 1),
-    "state": (STATE, 1),
-}
-"""The arrays of `Core`, with their types and dimensions."""
-
 
 class Core(NamedTuple):
     """All of it.
@@ -349,41 +308,41 @@ class Core(NamedTuple):
     of the ``ways`` from each node to each, which are flows of the network.
     """
 
-    code: Any
-    choices: Any
-    strands: Any
-    times: Any
-    worked: Any
-    slots: Any
-    holds: Any
-    parts: Any
-    places: Any
-    copy_at: Any
-    pools: Any
-    tokens: Any
-    free_at: Any
-    flows: Any
-    flow_times: Any
-    letters: Any
-    channels: Any
-    memories: Any
-    rows: Any
-    arrived: Any
-    operations: Any
-    stages: Any
-    servers: Any
-    enquiries: Any
-    banked: Any
-    bank_busy: Any
-    bank_jobs: Any
-    bank_queues: Any
-    bank_speeds: Any
-    map_numbers: Any
-    map_images: Any
-    sequences: Any
-    routes: Any
-    ways: Any
-    state: Any
+    code: Annotated[Any, INSTRUCTION, 1]
+    choices: Annotated[Any, CHOICE, 1]
+    strands: Annotated[Any, STRAND, 1]
+    times: Annotated[Any, "f8", 2]
+    worked: Annotated[Any, "f8", 2]
+    slots: Annotated[Any, "i8", 2]
+    holds: Annotated[Any, "i8", 2]
+    parts: Annotated[Any, PART, 1]
+    places: Annotated[Any, "i8", 1]
+    copy_at: Annotated[Any, "i8", 2]
+    pools: Annotated[Any, POOL, 1]
+    tokens: Annotated[Any, TOKEN, 1]
+    free_at: Annotated[Any, "f8", 1]
+    flows: Annotated[Any, FLOW, 1]
+    flow_times: Annotated[Any, "f8", 2]
+    letters: Annotated[Any, LETTER, 1]
+    channels: Annotated[Any, CHANNEL, 1]
+    memories: Annotated[Any, MEMORY, 1]
+    rows: Annotated[Any, ROWS, 1]
+    arrived: Annotated[Any, ARRIVED, 1]
+    operations: Annotated[Any, DONE, 1]
+    stages: Annotated[Any, STAGE, 1]
+    servers: Annotated[Any, SERVER, 1]
+    enquiries: Annotated[Any, "i8", 1]
+    banked: Annotated[Any, BANKED, 1]
+    bank_busy: Annotated[Any, "i8", 1]
+    bank_jobs: Annotated[Any, "i8", 1]
+    bank_queues: Annotated[Any, "i8", 2]
+    bank_speeds: Annotated[Any, "f8", 1]
+    map_numbers: Annotated[Any, "i8", 2]
+    map_images: Annotated[Any, "i8", 3]
+    sequences: Annotated[Any, "i8", 1]
+    routes: Annotated[Any, "i8", 2]
+    ways: Annotated[Any, CHOICE, 1]
+    state: Annotated[Any, STATE, 1]
     table: Any
     varied: Any = True
     """Whether there is more than plain stations, caches, free lists, banks in order, an interconnect."""

@@ -19,7 +19,7 @@ from validate.composed.kernels import Kernels, grown_kernels, memories_of, named
 from validate.composed.memories.banks import new_banks
 from validate.composed.memories.in_order import controlled, memories, new_memories
 from validate.composed.network import new_network
-from validate.composed.state import LAYOUT, Core
+from validate.composed.state import Core
 from validate.dram.inputs import new_books
 from validate.engine.pointers import table_of
 from validate.engine.streams import new_streams
@@ -157,7 +157,7 @@ def grown(machine: Machine, more: int) -> Machine:
 
     names = ("strands", "times", "worked", "slots", "holds", "enquiries", "letters")
     c = c._replace(**{name: longer(getattr(c, name)) for name in names})
-    machine = machine._replace(world=w, core=c._replace(table=table_of(c, LAYOUT)))
+    machine = machine._replace(world=w, core=c._replace(table=table_of(c)))
     kernels = machine.kernels
     return machine if kernels is None else machine._replace(kernels=grown_kernels(kernels, w.jobs.size))
 

@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -138,14 +138,14 @@ MOST_BANKS = np.iinfo(np.int16).max
 class BlockPools(NamedTuple):
     """Free lists and the scoreboards of memories."""
 
-    numbers: Any  # see the names above
+    numbers: Annotated[Any, "i8", 2]  # see the names above
     # blocks, lists, addresses: of all pools, see `validate.data_queueing.block_pools`; three lists each.
-    blocks: Any
-    lists: Any
-    addresses: Any
-    banks: Any  # of all channels of all memories, after one that is never busy
-    boards: Any  # the first bank of each memory, and the banks of a channel
-    memory_of: Any  # of each pool, the memory that its blocks are in, or `NOWHERE`
+    blocks: Annotated[Any, BLOCK, 1]
+    lists: Annotated[Any, LIST, 1]
+    addresses: Annotated[Any, "i8", 1]
+    banks: Annotated[Any, BANK, 1]  # of all channels of all memories, after one that is never busy
+    boards: Annotated[Any, "i8", 2]  # the first bank of each memory, and the banks of a channel
+    memory_of: Annotated[Any, "i8", 1]  # of each pool, the memory that its blocks are in, or `NOWHERE`
 
 
 def new_pools(

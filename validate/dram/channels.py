@@ -23,7 +23,7 @@ turn on the bus (`COUNT`), their latency without the controller's time, row hits
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -43,25 +43,25 @@ BY_CHANNEL = ("banks", "queues", "entries", "limits", "ranks", "clock")
 class Channels(NamedTuple):
     """The arrays of `validate.dram.state.Channel`: of accesses for all channels, others by channel."""
 
-    p: Any
-    arrival: Any
-    bank_of: Any
-    row: Any
-    write: Any
-    number: Any
-    following: Any
-    end: Any
-    banks: Any
-    queues: Any
-    entries: Any
-    limits: Any
-    ranks: Any
-    clock: Any
-    sums: Any
-    counts: Any
+    p: Annotated[Any, "i8", 2]
+    arrival: Annotated[Any, "i8", 1]
+    bank_of: Annotated[Any, "i8", 1]
+    row: Annotated[Any, "i8", 1]
+    write: Annotated[Any, "i8", 1]
+    number: Annotated[Any, "i8", 1]
+    following: Annotated[Any, "i8", 1]
+    end: Annotated[Any, "i8", 1]
+    banks: Annotated[Any, "i8", 3]
+    queues: Annotated[Any, "i8", 3]
+    entries: Annotated[Any, "i8", 4]
+    limits: Annotated[Any, "i8", 2]
+    ranks: Annotated[Any, "i8", 3]
+    clock: Annotated[Any, "i8", 2]
+    sums: Annotated[Any, "i8", 4]
+    counts: Annotated[Any, "i8", 2]
     # Of each channel: accesses it was offered, the cycle before which it was advanced, the one for which the
     # next call was asked.
-    asked: Any
+    asked: Annotated[Any, "i8", 2]
 
 
 OFFERED, UNTIL, NEXT = range(3)

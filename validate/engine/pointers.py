@@ -10,7 +10,8 @@ a fact rules out is not even compiled, see `qmodels.systems.lowering`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from functools import cache
+from typing import Any, get_type_hints
 
 import numba
 import numpy as np
@@ -22,15 +23,19 @@ from numba.extending import infer_getattr
 from numba.np.arrayobj import make_array, populate_array
 from numba.np.numpy_support import from_dtype
 
-Layout = Mapping[str, tuple[Any, int]]
-"""Arrays by name, with their types and dimensions, in the order of the named tuple that has them."""
-
 _WORDS = 5  # of an array in the table: its address and up to four sizes
 
 
-def table_of(arrays: Any, layout: Layout) -> Any:
-    """Return addresses and shapes of the arrays of a layout; valid as long as somebody keeps them."""
-    table = np.zeros((len(layout), _WORDS), dtype=np.int64)
+@cache
+def layout_of(kind: type[Any]) -> Mapping[str, tuple[Any, int]]:
+    """Return types and dimensions of the arrays of a named tuple, with which its fields are annotated."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: hint.__metadata__ for name, hint in hints.items() if hasattr(hint, "__metadata__")}
+
+
+def table_of(arrays: Any) -> Any:
+    """Return addresses and shapes of the arrays that come first; valid as long as somebody keeps them."""
+    table = np.zeros((len(layout_of(type(arrays))), _WORDS), dtype=np.int64)
     for row, array in zip(table, arrays, strict=False):
         row[0] = array.__array_interface__["data"][0]
         row[1 : 1 + array.ndim] = array.shape
@@ -38,14 +43,14 @@ def table_of(arrays: Any, layout: Layout) -> Any:
 
 
 class PointerType(types.Type):
-    """Handle of the arrays of a layout in compiled code."""
+    """Handle of the arrays of a named tuple in compiled code."""
 
-    def __init__(self, name: str, layout: Layout, facts: Mapping[str, bool]) -> None:
-        super().__init__(name=f"{name}{sorted(facts.items())}")
+    def __init__(self, kind: type[Any], facts: Mapping[str, bool]) -> None:
+        super().__init__(name=f"{kind.__module__}.{kind.__name__}{sorted(facts.items())}")
         self.facts = facts
         self.arrays = {
-            array: (place, types.Array(from_dtype(np.dtype(kind)), dimensions, "C"))
-            for place, (array, (kind, dimensions)) in enumerate(layout.items())
+            array: (place, types.Array(from_dtype(np.dtype(word)), dimensions, "C"))
+            for place, (array, (word, dimensions)) in enumerate(layout_of(kind).items())
         }
 
 
@@ -91,9 +96,9 @@ def _attribute(context: Any, builder: Any, kind: Any, pointer: Any, name: str) -
     return array._getvalue()
 
 
-def pointer_to(name: str, layout: Layout, **facts: bool) -> Any:
-    """Return a function that in compiled code turns a table, see `table_of`, into what has its arrays."""
-    pointer = PointerType(name, layout, facts)
+def pointer_to(kind: type[Any], **facts: bool) -> Any:
+    """Return a function that in compiled code turns a table, see `table_of`, into a named tuple's like."""
+    pointer = PointerType(kind, facts)
 
     @intrinsic
     def at(typing_context: Any, table: Any) -> Any:

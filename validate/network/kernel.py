@@ -11,11 +11,11 @@ from validate.network.calendar import LATE, pending, put
 from validate.network.flow import end_shared, finish, go, renege
 from validate.network.routes import choose, count_noted, new_job
 from validate.network.service import catch_up, join, rest, time_over
-from validate.network.state import BUFFER_FULL, LAYOUT, NONE, ON, POOL_FULL, REACHED, SERVED, STUCK, World
+from validate.network.state import BUFFER_FULL, NONE, ON, POOL_FULL, REACHED, SERVED, STUCK, World
 
-world_at: Any = pointer_to("NetworkWorld", LAYOUT, varied=True)
+world_at: Any = pointer_to(World, varied=True)
 """In compiled code: return the world of a table."""
-plain_at: Any = pointer_to("PlainNetworkWorld", LAYOUT, varied=False)
+plain_at: Any = pointer_to(World, varied=False)
 
 
 def run(w: World, until: float, ended: int) -> int:

@@ -7,12 +7,11 @@ what job j waits for (the end of its service or of its patience) comes after tho
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from validate.engine.events import ENTRY
-from validate.engine.pointers import Layout
 from validate.engine.sampling import ROW
 
 
@@ -179,62 +178,34 @@ RECORD = np.dtype(
 )
 """A visit of a job to a node; ``started`` is NaN where no service began, ``task`` -1 for a whole job."""
 
-LAYOUT: Layout = {
-    "heap": (ENTRY, 1),
-    "places": ("i8", 1),
-    "jobs": (JOB, 1),
-    "nodes": (NODE, 1),
-    "queues": (QUEUE, 2),
-    "tallies": (TALLY, 2),
-    "classes": (CLASS, 1),
-    "service": ("i8", 2),
-    "levels": ("i8", 2),
-    "rule_of": ("i8", 2),
-    "rules": (RULE, 1),
-    "targets": (TARGET, 1),
-    "laws": (ROW, 1),
-    "numbers": ("f8", 1),
-    "streams": ("u8", 2),
-    "shared": (ENTRY, 2),
-    "shared_places": ("i8", 1),
-    "speeds": ("f8", 1),
-    "branches": ("i8", 3),
-    "rows": ("i8", 2),
-    "bins": ("i8", 1),
-    "notes": ("i8", 1),
-    "state": (STATE, 1),
-    "records": (RECORD, 1),
-}
-"""The arrays of a `World`, with their types and dimensions."""
-
 
 class World(NamedTuple):
     """All of it."""
 
-    heap: Any
-    places: Any
-    jobs: Any
-    nodes: Any
-    queues: Any
-    tallies: Any
-    classes: Any
-    service: Any
-    levels: Any
-    rule_of: Any
-    rules: Any
-    targets: Any
-    laws: Any
-    numbers: Any
-    streams: Any
-    shared: Any
-    shared_places: Any
-    speeds: Any
-    branches: Any
-    rows: Any
-    bins: Any
-    notes: Any
-    state: Any
-    records: Any
+    heap: Annotated[Any, ENTRY, 1]
+    places: Annotated[Any, "i8", 1]
+    jobs: Annotated[Any, JOB, 1]
+    nodes: Annotated[Any, NODE, 1]
+    queues: Annotated[Any, QUEUE, 2]
+    tallies: Annotated[Any, TALLY, 2]
+    classes: Annotated[Any, CLASS, 1]
+    service: Annotated[Any, "i8", 2]
+    levels: Annotated[Any, "i8", 2]
+    rule_of: Annotated[Any, "i8", 2]
+    rules: Annotated[Any, RULE, 1]
+    targets: Annotated[Any, TARGET, 1]
+    laws: Annotated[Any, ROW, 1]
+    numbers: Annotated[Any, "f8", 1]
+    streams: Annotated[Any, "u8", 2]
+    shared: Annotated[Any, ENTRY, 2]
+    shared_places: Annotated[Any, "i8", 1]
+    speeds: Annotated[Any, "f8", 1]
+    branches: Annotated[Any, "i8", 3]
+    rows: Annotated[Any, "i8", 2]
+    bins: Annotated[Any, "i8", 1]
+    notes: Annotated[Any, "i8", 1]
+    state: Annotated[Any, STATE, 1]
+    records: Annotated[Any, RECORD, 1]
     table: Any
     """Of the addresses of the others, see `validate.engine.pointers`."""
     histograms: Any

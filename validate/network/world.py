@@ -30,7 +30,6 @@ from validate.network.state import (
     FIFO,
     IN_TURN,
     JOB,
-    LAYOUT,
     NODE,
     NONE,
     QUEUE,
@@ -204,7 +203,7 @@ def grown(w: World, more: int) -> World:
         shared=shared,
         shared_places=longer(w.shared_places, more),
     )
-    return w._replace(table=table_of(w, LAYOUT))
+    return w._replace(table=table_of(w))
 
 
 def _nodes(spec: QueueingNetwork, sources: Sources, level_count: int) -> tuple[Any, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -175,23 +175,23 @@ class World(NamedTuple):
     given up in it; ``delivered`` the packets of the cycle.
     """
 
-    channel: Any
-    vc: Any
-    slots: Any
-    packet: Any
-    flow: Any
-    service: Any
-    hop: Any
-    masks: Any
-    finish: Any
-    queue: Any
-    node: Any
-    arrivals: Any
-    credits: Any
-    ends: Any
-    lists: Any
-    delivered: Any
-    clock: Any
+    channel: Annotated[Any, CHANNEL, 1]
+    vc: Annotated[Any, VC, 1]
+    slots: Annotated[Any, "i4", 1]
+    packet: Annotated[Any, PACKET, 1]
+    flow: Annotated[Any, FLOW, 1]
+    service: Annotated[Any, SERVICE, 1]
+    hop: Annotated[Any, "i4", 1]
+    masks: Annotated[Any, "u8", 1]
+    finish: Annotated[Any, "i8", 1]
+    queue: Annotated[Any, QUEUE, 1]
+    node: Annotated[Any, NODE, 1]
+    arrivals: Annotated[Any, "i8", 2]
+    credits: Annotated[Any, "i8", 2]
+    ends: Annotated[Any, "i4", 2]
+    lists: Annotated[Any, "i4", 2]
+    delivered: Annotated[Any, "i4", 1]
+    clock: Annotated[Any, "i8", 1]
 
 
 def _power_of_two(n: int) -> int:
