@@ -15,8 +15,8 @@ from qmodels.systems.spec.text.toml import from_toml, to_toml
 from qmodels.traffic import fixed
 from validate import simulate
 from validate.composed.replication import table_sums
-from validate.packet_processor.counts import energy_per_packet
 from validate.packet_processor.run import Job, mean_parts, run_replication
+from validate.packet_processor.stations import energy_per_packet
 
 
 def parts_of(machine):
@@ -208,9 +208,7 @@ def run() -> Any:
 
 
 def misses(run: Any) -> float:
-    from validate.packet_processor import counts as c
-
-    return float(run.counts[c.LOOKUPS] - run.counts[c.LOOKUP_HITS]) / float(run.counts[c.LEFT_PACKETS])
+    return float(run.sums["lookups"] - run.sums["lookup hits"]) / float(run.sums["packets"])
 
 
 def per_packet(run: Any, price: str) -> float:

@@ -18,9 +18,10 @@ from validate.composed.replication import FLOWS, advance, seen, table_sums
 from validate.composed.world import Machine, new_machine
 from validate.dram.state import COUNT, OPENED
 from validate.estimates.statistics import Histogram, warm_up
-from validate.packet_processor import counts as c
-from validate.packet_processor.counts import by_station, station_groups, waits
+from validate.estimates.stopping import FEWEST_OBSERVATIONS
+from validate.packet_processor.stations import by_station, station_groups, waits
 
+ENDED, LATENCY = FLOWS.index("ended"), FLOWS.index("latency_sum")
 SNAPSHOTS = 101
 LATE = 20
 """Snapshots at the same late instants of a recording's last rotation before and in the measured stretch."""
@@ -47,11 +48,10 @@ class Job(experiment.Job):
 class Run:
     """Result of a replication."""
 
-    # packets, measured: packets simulated, and carried packets that left in the measured stretch.
-    packets: int
-    measured: int
+    window: int  # packets that go round in a closed system, 0 in an open one
+    packets: int  # simulated
     duration: float  # length of the measured stretch of time [ns]
-    counts: IntArray  # counters of that stretch, see `validate.packet_processor.counts`
+    sums: dict[str, int]  # what was counted in that stretch, see `_sums`
     # busy, waited, served: of each station in that stretch: busy time, waiting time [ns] and jobs.
     busy: FloatArray
     waited: FloatArray
@@ -84,13 +84,30 @@ def run_replication(job: Job) -> Run:
     if replay is None:
         first, short = _closed_start(snapshots, window) if window else _open_start(spec, snapshots)
         begin = number = len(snapshots) // 5
-        arrived = 0.6 * snapshots[-1]["flow"]["born"]
+        arrived = 0.6 * snapshots[-1]["flows"][0, FLOWS.index("born")]
     else:
         first, short, begin, number, arrived = LATE, False, 1, LATE, replay.measured * replay.jobs
     active = np.array([s["active"] for s in snapshots], dtype=float)
-    more = active[-number:].mean() - active[begin : begin + number].mean() if number else 0.0
-    growth = float(more) / max(1.0, arrived)
-    return _reduce(spec, system, packets, snapshots, first, growth=growth, active=active[first:], short=short)
+    grown = active[-number:].mean() - active[begin : begin + number].mean() if number else 0.0
+    start, end = snapshots[first], snapshots[-1]
+    more = {name: end[name] - start[name] for name in end if name != "lists"}
+    busy = by_station(spec, system, more["busy"])
+    sums = _sums(spec, start, end, more, busy)
+    some = sums["packets"] > 0
+    return Run(
+        window=window,
+        packets=packets,
+        duration=more["time"],
+        sums=sums,
+        busy=busy,
+        waited=more["waits"][0],
+        served=more["waits"][1].astype(np.int64),
+        parts=mean_parts(more["stages"], more["operations"]) if some else np.full(len(PARTS), np.inf),
+        p99=Histogram(counts=more["histogram"]).quantile(0.99) if some else np.inf,
+        growth=float(grown) / max(1.0, arrived),
+        active=active[first:],
+        short=short or sums["packets"] < FEWEST_OBSERVATIONS,
+    )
 
 
 def replayed(spec: PacketProcessor, packets: int) -> Rotations | None:
@@ -107,10 +124,8 @@ def _system(spec: PacketProcessor, window: int) -> System:
 def _snapshot(spec: PacketProcessor, machine: Machine) -> dict[str, Any]:
     """Return all counts and sums of a system up to now."""
     core = machine.core
-    found = seen(machine)
     stages = dict(zip(STAGES, core.stages["ended"].tolist(), strict=True))
-    return found | {
-        "flow": dict(zip(FLOWS, found["flows"][0].tolist(), strict=True)),
+    return seen(machine) | {
         "active": int(core.flows["number"][0]) - stages["write"] + stages["held"],
         "operations": table_sums(core.operations),
         "lists": core.servers[0].copy(),
@@ -137,7 +152,7 @@ def _open_start(spec: PacketProcessor, snapshots: list[dict[str, Any]]) -> tuple
     The start waits for the latency to settle and the store to fill.
     """
     half = (len(snapshots) - 1) // 2
-    ended, sums = (np.diff([s["flow"][name] for s in snapshots]) for name in ("ended", "latency_sum"))
+    ended, sums = np.diff([s["flows"][0, [ENDED, LATENCY]] for s in snapshots], axis=0).T
     some = np.flatnonzero(ended)
     if not some.size:
         return half, True
@@ -155,48 +170,44 @@ def _closed_start(snapshots: list[dict[str, Any]], window: int) -> tuple[int, bo
         (
             k
             for k, s in enumerate(snapshots)
-            if s["flow"]["ended"] >= 5 * window and k >= len(snapshots) // 10
+            if s["flows"][0, ENDED] >= 5 * window and k >= len(snapshots) // 10
         ),
         half,
     )
     return min(first, half), first > half
 
 
-def _reduce(
+def _sums(
     spec: PacketProcessor,
-    system: System,
-    packets: int,
-    snapshots: list[dict[str, Any]],
-    first: int,
-    *,
-    growth: float,
-    active: FloatArray,
-    short: bool,
-) -> Run:
-    start, end = snapshots[first], snapshots[-1]
-    more = {
-        name: end[name] - start[name]
-        for name in ("time", "busy", "waits", "stages", "operations", "histogram", "memory", "lookups")
+    start: dict[str, Any],
+    end: dict[str, Any],
+    more: dict[str, Any],
+    busy: FloatArray,
+) -> dict[str, int]:
+    """Return what was counted from one snapshot to another; links are busy for a cycle with each flit."""
+    groups, lists, flow = station_groups(spec), end["lists"], dict(zip(FLOWS, more["flows"][0], strict=True))
+    blocks, accesses = (lists[name] - start["lists"][name] for name in ("taken_blocks", "accesses"))
+    looked, missed = more["lookups"].sum(), more["lookups"][:, -1].sum()
+    links = busy[groups["request links"].start : groups["response links"].stop]
+    offered = more["operations"][0, 0]
+    values = {
+        "offered packets": offered,
+        "offered segments": blocks + flow["lost_segments"],
+        "blocked packets": min(flow["lost"], offered),
+        "blocked segments": flow["lost_segments"],
+        "packets": flow["ended"],
+        "bytes": flow["bytes"],
+        "lookups": looked,
+        "lookup hits": looked - missed if spec.llc.slices else 0,
+        "blocks": blocks,
+        "pointer accesses": accesses,
+        "most pointer accesses": lists["most_accesses"],
+        "flit hops": links.sum() * float(spec.noc.clock_ghz),
+        "events": more["events"],
+        **dict(zip(("writes", "write conflicts", "reads", "read conflicts"), more["memory"], strict=False)),
+        **dict(zip(("accesses", "row hits"), more["memory"][6:], strict=True)),
     }
-    flow = {name: end["flow"][name] - start["flow"][name] for name in FLOWS}
-    busy = by_station(spec, system, more["busy"])
-    counts = _counts(spec, flow, more, start["lists"], end["lists"], busy)
-    counts[c.EVENTS] = end["events"] - start["events"]
-    measured = int(flow["ended"])
-    return Run(
-        packets=packets,
-        measured=measured,
-        duration=more["time"],
-        counts=counts,
-        busy=busy,
-        waited=more["waits"][0],
-        served=more["waits"][1].astype(np.int64),
-        parts=mean_parts(more["stages"], more["operations"]) if measured else np.full(len(PARTS), np.inf),
-        p99=Histogram(counts=more["histogram"]).quantile(0.99) if measured else np.inf,
-        growth=growth,
-        active=active,
-        short=short or counts[c.LEFT_PACKETS] < 500,
-    )
+    return {name: round(float(value)) for name, value in values.items()}
 
 
 def mean_parts(stages: FloatArray, operations: FloatArray) -> FloatArray:
@@ -207,44 +218,3 @@ def mean_parts(stages: FloatArray, operations: FloatArray) -> FloatArray:
         wait, own = waited / max(begun, 1), service / max(served, 1)
         found += [wait, own, means[stage] - wait - own]
     return np.array(found)
-
-
-def _counts(
-    spec: PacketProcessor,
-    flow: dict[str, float],
-    more: dict[str, Any],
-    before: Any,
-    after: Any,
-    busy: FloatArray,
-) -> IntArray:
-    """Return the counters of a stretch of a run."""
-    groups = station_groups(spec)
-    blocks, accesses = (after[name] - before[name] for name in ("taken_blocks", "accesses"))
-    looked, missed = more["lookups"].sum(), more["lookups"][:, -1].sum()
-    links = busy[groups["request links"].start : groups["response links"].stop]
-    begun, hits = more["memory"][6:]
-    offered = float(more["operations"][0, 0])
-    values = {
-        c.OFFERED_PACKETS: offered,
-        c.OFFERED_SEGMENTS: blocks + flow["lost_segments"],
-        c.BLOCKED_PACKETS: min(flow["lost"], offered),
-        c.BLOCKED_SEGMENTS: flow["lost_segments"],
-        c.LEFT_PACKETS: flow["ended"],
-        c.LEFT_BYTES: flow["bytes"],
-        c.LOOKUPS: looked,
-        c.LOOKUP_HITS: looked - missed if spec.llc.slices else 0,
-        c.ALLOCATIONS: blocks,
-        c.ALLOCATION_ACCESSES: accesses,
-        c.MOST_ALLOCATION_ACCESSES: after["most_accesses"],
-        c.ACCESSES: begun,
-        c.ROW_HITS: hits,
-        c.ACTIVATIONS: begun - hits,
-        c.BURSTS: begun,
-        c.SLICE_ACCESSES: looked if spec.llc.slices else 0,
-        c.FLIT_HOPS: links.sum() * float(spec.noc.clock_ghz),
-    }
-    came = dict(zip((c.WRITES, c.WRITE_CONFLICTS, c.READS, c.READ_CONFLICTS), more["memory"], strict=False))
-    counts = np.zeros(c.COUNTS, dtype=np.int64)
-    for counter, value in (values | came).items():
-        counts[counter] = round(float(value))
-    return counts

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.spec.answer import Answer
 from qmodels.systems.traffic.arrivals import Recorded
 from validate.campaigns.experiment import Experiment
 from validate.estimates.statistics import (
@@ -26,9 +25,8 @@ from validate.estimates.statistics import (
     stability,
 )
 from validate.estimates.stopping import CONFIDENCE, OVERLOAD_GROWTH
-from validate.packet_processor import counts as c
-from validate.packet_processor.counts import energy_per_packet, station_groups, station_names
 from validate.packet_processor.run import PARTS, Job, Run, replayed, run_replication
+from validate.packet_processor.stations import energy_per_packet, station_groups, station_names
 
 LATENCIES = ("packet_latency", "packet_latency_p99", "lookup_latency", "write_latency", "read_latency")
 OVERLOAD_UTILIZATION = 0.995
@@ -101,11 +99,48 @@ class PacketExperiment(Experiment):
         opened = [replace(job, window=0) for job in both]
         return opened + both if self.saturation and start == 0 else opened
 
-    def summarize(self, runs: Sequence[tuple[Job, Run]], *, replications: int, seconds: float) -> Answer:
+    def found(self, runs: list[Run]) -> dict[str, Any]:
         """Combine open and closed replications."""
-        opened = [run for job, run in runs if not job.window]
-        closed = [run for job, run in runs if job.window]
-        return _summarise(self, opened, closed, seconds)
+        spec, confidence = self.spec, self.confidence
+        opened, closed = [r for r in runs if not r.window], [r for r in runs if r.window]
+        names, groups = station_names(spec), station_groups(spec)
+        resources = _resources(names, opened, confidence)
+        utilization = _busiest(resources, names, groups)
+        bottleneck = max(utilization, key=lambda name: utilization[name].best)
+        metrics = _metrics(spec, opened, closed, confidence)
+        metrics["max_utilization"] = utilization[bottleneck]
+        stable = _keeps_up(spec, opened, metrics)
+        parts = {
+            name: mean_interval([r.parts[k] for r in opened], confidence=confidence)
+            for k, name in enumerate(PARTS)
+        }
+        if stable is False:
+            endless = exactly(INF, confidence=confidence)
+            metrics |= dict.fromkeys(LATENCIES, endless)
+            parts = dict.fromkeys(parts, endless)
+        waited, served = (np.array([getattr(r, name) for r in opened]) for name in ("waited", "served"))
+        return {
+            "metrics": {name: metrics[name] for name in spec.metric_names if name in metrics},
+            "latency_parts": parts,
+            "utilization": utilization,
+            "bottleneck": bottleneck,
+            "details": {
+                "saturation_utilization": _busiest(_resources(names, closed, confidence), names, groups),
+                "resources": resources,
+                "waiting": {
+                    name: ratio_interval(waited[:, k], served[:, k], confidence=confidence)
+                    for k, name in enumerate(names)
+                },
+                "growth": mean_interval([r.growth for r in opened], confidence=confidence),
+            },
+            "stable": stable,
+            "short": any(r.short for r in runs),
+            "replications": len(opened),
+            "effort": {
+                "packets per replication": opened[0].packets,
+                "events": sum(r.sums["events"] for r in runs),
+            },
+        }
 
 
 def _keeps_up(spec: PacketProcessor, runs: list[Run], metrics: Mapping[str, Estimate]) -> bool | None:
@@ -119,7 +154,7 @@ def _keeps_up(spec: PacketProcessor, runs: list[Run], metrics: Mapping[str, Esti
     if isinstance(spec.workload.arrivals, Recorded):
         found = periodic_stability([r.growth for r in runs])
     elif min(r.active.size for r in runs) >= FEWEST_SNAPSHOTS:
-        found = stability([r.active for r in runs], left=[r.measured for r in runs])
+        found = stability([r.active for r in runs], left=[r.sums["packets"] for r in runs])
     if busiest >= OVERLOAD_UTILIZATION or growth.low > 0 and growth.best > OVERLOAD_GROWTH:
         return False
     carried = metrics.get("saturation_data_rate")
@@ -130,87 +165,48 @@ def _keeps_up(spec: PacketProcessor, runs: list[Run], metrics: Mapping[str, Esti
     return False if accepted > carried.high else True if accepted < carried.low else found
 
 
-def _summarise(experiment: PacketExperiment, opened: list[Run], closed: list[Run], seconds: float) -> Answer:
-    spec, confidence = experiment.spec, experiment.confidence
-    names, groups = station_names(spec), station_groups(spec)
-    resources = dict(zip(names, _busy_fractions(opened, confidence), strict=True))
-    utilization = _busiest(resources, names, groups)
-    bottleneck = max(utilization, key=lambda name: utilization[name].best)
-    full: dict[str, Estimate] = {}
-    if closed:
-        full = _busiest(dict(zip(names, _busy_fractions(closed, confidence), strict=True)), names, groups)
-    metrics = _metrics(spec, opened, closed, confidence)
-    metrics["max_utilization"] = utilization[bottleneck]
-    stable = _keeps_up(spec, opened, metrics)
-    parts = {
-        name: mean_interval([r.parts[k] for r in opened], confidence=confidence)
-        for k, name in enumerate(PARTS)
-    }
-    if stable is False:
-        endless = exactly(INF, confidence=confidence)
-        metrics |= dict.fromkeys(LATENCIES, endless)
-        parts = dict.fromkeys(parts, endless)
-    waited = np.array([r.waited for r in opened])
-    served = np.array([r.served for r in opened])
-    return Answer.of_runs(
-        spec=spec,
-        metrics={name: metrics[name] for name in spec.metric_names if name in metrics},
-        latency_parts=parts,
-        utilization=utilization,
-        bottleneck=bottleneck,
-        details={
-            "saturation_utilization": full,
-            "resources": resources,
-            "waiting": {
-                name: ratio_interval(waited[:, k], served[:, k], confidence=confidence)
-                for k, name in enumerate(names)
-            },
-            "growth": mean_interval([r.growth for r in opened], confidence=confidence),
-        },
-        stable=stable,
-        short=any(r.short for r in opened + closed),
-        seed=experiment.seed,
-        replications=len(opened),
-        effort={
-            "packets per replication": opened[0].packets,
-            "events": int(sum(r.counts[c.EVENTS] for r in opened + closed)),
-        },
-        seconds=seconds,
-    )
-
-
-def _busy_fractions(runs: list[Run], confidence: float) -> list[Estimate]:
-    busy = np.array([r.busy for r in runs])
-    durations = [r.duration for r in runs]
-    return [busy_interval(column, durations, confidence=confidence) for column in busy.T]
+def _resources(names: tuple[str, ...], runs: list[Run], confidence: float) -> dict[str, Estimate]:
+    """Return the busy share of every resource; of no runs nothing."""
+    if not runs:
+        return {}
+    busy, durations = np.array([r.busy for r in runs]), [r.duration for r in runs]
+    found = (busy_interval(column, durations, confidence=confidence) for column in busy.T)
+    return dict(zip(names, found, strict=True))
 
 
 def _busiest(
     resources: Mapping[str, Estimate], names: tuple[str, ...], groups: Mapping[str, slice]
 ) -> dict[str, Estimate]:
     """Return the busiest member of each group that has one."""
-    return {
-        group: max((resources[name] for name in names[members]), key=lambda estimate: estimate.best)
-        for group, members in groups.items()
-        if names[members]
-    }
+    found = {group: [resources[n] for n in names[at] if n in resources] for group, at in groups.items()}
+    return {group: max(each, key=lambda one: one.best) for group, each in found.items() if each}
+
+
+SHARES = {
+    "write_conflict_probability": ("write conflicts", "writes"),
+    "read_conflict_probability": ("read conflicts", "reads"),
+    "row_hit_ratio": ("row hits", "accesses"),
+    "llc_hit_ratio": ("lookup hits", "lookups"),
+    "overflow_probability": ("blocked segments", "offered segments"),
+    "blocking_probability": ("blocked packets", "offered packets"),
+}
+"""Metrics that are shares of what was counted."""
 
 
 def _metrics(
     spec: PacketProcessor, opened: list[Run], closed: list[Run], confidence: float
 ) -> dict[str, Estimate]:
-    counts = np.array([r.counts for r in opened])
-    durations = np.array([r.duration for r in opened])
     parts = np.array([r.parts for r in opened])
+
+    def total(name: str) -> npt.NDArray[np.int64]:
+        return np.array([r.sums[name] for r in opened])
 
     def mean(values: npt.ArrayLike) -> Estimate:
         return mean_interval(values, confidence=confidence)
 
-    def share(events: int, trials: int) -> Estimate:
-        return probability_interval(counts[:, events], counts[:, trials], confidence=confidence)
-
-    def rate(above: npt.ArrayLike, below: npt.ArrayLike) -> Estimate:
-        return ratio_interval(above, below, confidence=confidence)
+    def data_rate(runs: list[Run]) -> Estimate:
+        bits = [8 * r.sums["bytes"] for r in runs]
+        return ratio_interval(bits, [r.duration for r in runs], confidence=confidence)
 
     metrics = {
         "packet_latency": mean(parts.sum(axis=1)),
@@ -218,21 +214,16 @@ def _metrics(
         "lookup_latency": mean(parts[:, 0]),
         "write_latency": mean(parts[:, 1:4].sum(axis=1)),
         "read_latency": mean(parts[:, 4:7].sum(axis=1)),
-        "data_rate": rate(8 * counts[:, c.LEFT_BYTES], durations),
-        "write_conflict_probability": share(c.WRITE_CONFLICTS, c.WRITES),
-        "read_conflict_probability": share(c.READ_CONFLICTS, c.READS),
-        "row_hit_ratio": share(c.ROW_HITS, c.ACCESSES),
-        "pointer_accesses_per_allocation": rate(counts[:, c.ALLOCATION_ACCESSES], counts[:, c.ALLOCATIONS]),
-        "max_pointer_accesses_per_allocation": exactly(
-            float(counts[:, c.MOST_ALLOCATION_ACCESSES].max()), confidence=confidence
+        "data_rate": data_rate(opened),
+        "pointer_accesses_per_allocation": ratio_interval(
+            total("pointer accesses"), total("blocks"), confidence=confidence
         ),
-        "llc_hit_ratio": share(c.LOOKUP_HITS, c.LOOKUPS),
-        "overflow_probability": share(c.BLOCKED_SEGMENTS, c.OFFERED_SEGMENTS),
-        "blocking_probability": share(c.BLOCKED_PACKETS, c.OFFERED_PACKETS),
+        "max_pointer_accesses_per_allocation": exactly(
+            float(total("most pointer accesses").max()), confidence=confidence
+        ),
         "energy_per_packet": mean([energy_per_packet(spec, r) for r in opened]),
         "cost": exactly(float(spec.area), confidence=confidence),
     }
-    if closed:
-        bits = [8 * r.counts[c.LEFT_BYTES] for r in closed]
-        metrics["saturation_data_rate"] = rate(bits, [r.duration for r in closed])
-    return metrics
+    for name, (above, below) in SHARES.items():
+        metrics[name] = probability_interval(total(above), total(below), confidence=confidence)
+    return metrics | ({"saturation_data_rate": data_rate(closed)} if closed else {})

@@ -1,4 +1,4 @@
-"""Counters, resources and energy of a packet processor, from a replication of its system."""
+"""Resources and energy of a packet processor, from a replication of its system."""
 
 from __future__ import annotations
 
@@ -13,33 +13,6 @@ from qmodels.systems.memory.dram import Dram
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from validate.composed.replication import resources
 from validate.dram.state import COUNT, LATENCY
-
-(
-    OFFERED_PACKETS,
-    OFFERED_SEGMENTS,
-    BLOCKED_PACKETS,
-    BLOCKED_SEGMENTS,
-    LEFT_PACKETS,
-    LEFT_BYTES,
-    LOOKUPS,
-    LOOKUP_HITS,
-    ALLOCATIONS,
-    ALLOCATION_ACCESSES,
-    MOST_ALLOCATION_ACCESSES,
-    WRITES,
-    WRITE_CONFLICTS,
-    READS,
-    READ_CONFLICTS,
-    ACCESSES,
-    ROW_HITS,
-    EVENTS,
-    ACTIVATIONS,
-    BURSTS,
-    SLICE_ACCESSES,
-    FLIT_HOPS,
-    COUNTS,
-) = range(23)
-"""Counters of a replication, and how many there are."""
 
 POINTER_MEMORY = 0
 """Number of the station that serves operations of the free list."""
@@ -125,19 +98,19 @@ def energy_per_packet(spec: PacketProcessor, run: Any) -> float:
     Every event is one that the kernel counted as it happened; the pointer memory makes an access in each
     cycle in which it was busy.
     """
-    carried = int(run.counts[LEFT_PACKETS])
-    if carried == 0:
+    n = run.sums
+    if n["packets"] == 0:
         return float("inf")
     price, width = spec.energy, float(spec.noc.link_width)
     spent = float(run.busy[POINTER_MEMORY] * spec.free_list.clock_ghz * price.pointer_nj)  # [nJ]
-    for event, nanojoules in (
-        (ACTIVATIONS, price.activation_nj),
-        (BURSTS, price.burst_nj),
-        (FLIT_HOPS, price.hop_pj_per_byte * width * 1e-3),
-        (SLICE_ACCESSES, price.lookup_nj),
+    for events, nanojoules in (
+        (n["accesses"] - n["row hits"], price.activation_nj),
+        (n["accesses"], price.burst_nj),
+        (n["flit hops"], price.hop_pj_per_byte * width * 1e-3),
+        (n["lookups"] if spec.llc.slices else 0, price.lookup_nj),
     ):
-        spent += int(run.counts[event]) * float(nanojoules)
+        spent += events * float(nanojoules)
     on = float(price.router_mw + price.router_mw_per_byte * width) * spec.noc.topology.nodes  # [mW]
     for part, milliwatts in ((spec.channels, price.channel_mw), (spec.llc.slices, price.slice_mw)):
         on += int(part) * float(milliwatts)
-    return (spent + on * run.duration * 1e-3) / carried  # a mW for a ns is a pJ
+    return (spent + on * run.duration * 1e-3) / n["packets"]  # a mW for a ns is a pJ
