@@ -17,7 +17,6 @@ from validate.data_queueing.block_pools import (
     give_back,
     new_pools,
     take_block,
-    take_blocks,
 )
 
 MEMORIES = [
@@ -65,6 +64,17 @@ class Plain:
             self.free.append(self.free.popleft())
             rejected += 1
         return self.free.popleft(), allocation_accesses(rejected)
+
+
+def take_blocks(pools, k, count):
+    """Take n blocks; return the first, the last, and the accesses this took."""
+    first, accesses = take_block(pools, k, count)
+    last = first
+    for _ in range(count - 1):
+        block, more = take_block(pools, k, count)
+        chain(pools, last, block)
+        last, accesses = block, accesses + more
+    return first, last, accesses
 
 
 def test_blocks_and_accesses_are_those_of_plain_lists():

@@ -14,7 +14,7 @@ from tests.validate.player import Player
 from validate import simulate
 from validate.data_queueing import world as c
 from validate.data_queueing.kernel import run
-from validate.data_queueing.world import build_memory, build_world, draw_packets, initial_order
+from validate.data_queueing.world import build_memory, build_world, draw_packets
 
 SMALL = DataQueueing(
     data=DataMemory(segments=8192, page_control=False), allocation=Allocation(vms1_size=8192)
@@ -193,17 +193,6 @@ def test_the_result_shows_its_operations():
         replace(SMALL, traffic=QueueTraffic(arrivals=SelfSimilar(shape=1.5))), packets=2000, replications=2
     )
     assert "accesses to enqueue segment" in repr(result)
-
-
-def test_initial_order_has_runs_of_the_mean_length():
-    rng = np.random.default_rng(1)
-    assert initial_order(100, np.inf, rng).tolist() == list(range(100))
-    assert sorted(initial_order(1000, 1.0, rng).tolist()) == list(range(1000))
-    order = initial_order(100_000, 16.0, rng)
-    assert sorted(order.tolist()) == list(range(100_000))
-    runs = 1 + np.count_nonzero(np.diff(order) != 1)
-    # Runs are geometric: their number is within 5 standard deviations.
-    assert abs(runs - 100_000 / 16) < 5 * np.sqrt(100_000 / 16)
 
 
 def test_lists_hold_the_blocks_of_their_banks():

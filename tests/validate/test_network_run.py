@@ -340,7 +340,7 @@ steps = hs.lists(
 
 @given(steps=steps)
 def test_first_event_is_always_that_of_a_sorted_list(steps):
-    heap, places = new_calendar(EVENTS).heap, np.zeros(EVENTS, dtype=np.int64)
+    heap, places = new_calendar(EVENTS), np.zeros(EVENTS, dtype=np.int64)
     expected: dict[int, tuple[float, bool, int]] = {}
     for number, (event, time, late, remove) in enumerate(steps):
         if remove and event in expected:

@@ -1,9 +1,9 @@
 """Free lists of some memories side by side, for kernels: blocks are taken with trials and given back.
 
 - `free_blocks` says how many blocks a request of a size may take; one that wants more is lost, whole.
-- `take_blocks` takes n: the first and the last of a chain, and the accesses to the pointer memory.
-  `take_block` does so one at a time, `chain` puts chains together. ``addresses`` has the block's number
-  in the memory, ``blocks[block]["next"]`` the one behind it in its chain, -1 for none.
+- `take_block` takes one, and says which accesses to the pointer memory that took; `chain` puts chains
+  together. ``addresses`` has the block's number in the memory, ``blocks[block]["next"]`` the one behind it
+  in its chain, -1 for none.
 - `give_back` returns a chain.
 - `begin_access` and `end_access` keep the scoreboard of a memory: a bank is busy from when an access to it is
   issued until it ends. Trials of the lists that lie in this memory skip blocks of busy banks; with open
@@ -60,7 +60,7 @@ def new_lists(
     parts: list[IntArray] = []
     for number, members in enumerate((None, others[~upper], others[upper])):
         size = kept if members is None else members.size
-        order = shuffled_runs(size, mean, rng, reached=size)
+        order = shuffled_runs(size, mean, rng)
         start = first_block + sum(part.size for part in parts)
         parts.append(order if members is None else members[order])
         lists[number]["length"] = size
@@ -88,11 +88,11 @@ def put_down(
             blocks[k]["page"] = row
 
 
-def shuffled_runs(size: int, mean: float, rng: np.random.Generator, *, reached: int) -> IntArray:
-    """Return the first ``reached`` of the numbers below ``size``, runs of them in random order."""
+def shuffled_runs(size: int, mean: float, rng: np.random.Generator) -> IntArray:
+    """Return the numbers below ``size``, runs of consecutive ones of geometric length in random order."""
     starts = run_starts(size, mean, rng)
-    order = np.empty(min(size, reached), dtype=np.int64)
-    fill_runs(order, starts, rng.random(min(starts.size - 1, order.size)))
+    order = np.empty(size, dtype=np.int64)
+    fill_runs(order, starts, rng.random(starts.size - 1))
     return order
 
 
@@ -113,7 +113,7 @@ def run_starts(size: int, mean: float, rng: np.random.Generator) -> IntArray:
 
 @jit
 def fill_runs(order: Any, starts: Any, uniform: Any) -> None:
-    """Write runs into ``order`` until it is full, in random order (Fisher-Yates)."""
+    """Write runs into ``order``, in random order (Fisher-Yates)."""
     runs = starts.size - 1
     number = np.arange(runs)
     filled = 0
@@ -121,8 +121,6 @@ def fill_runs(order: Any, starts: Any, uniform: Any) -> None:
         other = k + int(uniform[k] * (runs - k))
         number[k], number[other] = number[other], number[k]
         for value in range(starts[number[k]], starts[number[k] + 1]):
-            if filled == order.size:
-                return
             order[filled] = value
             filled += 1
 
@@ -235,19 +233,6 @@ def take_block(pools: BlockPools, k: int, count: int) -> tuple[int, int]:
 def chain(pools: BlockPools, last: int, block: int) -> None:
     """Put a block, or the first of a chain, behind the last one of another."""
     pools.blocks[last]["next"] = block
-
-
-@lean
-def take_blocks(pools: BlockPools, k: int, count: int) -> tuple[int, int, int]:
-    """Take n blocks, which must be free; return the first, the last, and the accesses this took."""
-    first, accesses = take_block(pools, k, count)
-    last = first
-    for _ in range(count - 1):
-        block, more = take_block(pools, k, count)
-        chain(pools, last, block)
-        last = block
-        accesses += more
-    return first, last, accesses
 
 
 @lean

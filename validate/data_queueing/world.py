@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from qmodels.checks import IntArray
-from qmodels.systems.memory import memory_map
+from qmodels.systems.memory.memory_map import bank_of, index_in_bank, scatter
 from qmodels.systems.packets.data_queueing import ADMISSIONS, POLICIES, SERVICES, DataQueueing, QueuedPackets
+from validate.data_queueing.block_pools import shuffled_runs
 from validate.data_queueing.free_lists import BANK, BLOCK, LIST, NONE, VMS1, VMS2, VMS3, WORD
 from validate.engine.events import ENTRY
-from validate.engine.jit import jit, part
 from validate.engine.sampling import unit_gaps
 
 PARAMETERS = np.dtype(
@@ -141,11 +140,6 @@ class World(NamedTuple):
     draws: Any  # what chooses each packet that leaves in random order
 
 
-bank_of = part(memory_map.bank_of)
-index_in_bank = part(memory_map.index_in_bank)
-scatter = part(memory_map.scatter)
-
-
 def draw_packets(spec: DataQueueing, *, seed: np.random.SeedSequence, packets: int) -> QueuedPackets:
     """Return the packets of a replication: the same for all designs with one seed and traffic."""
     rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0)))
@@ -234,21 +228,19 @@ def build_memory(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
     """Return blocks and free lists, and the words and flags of the bitmap (empty for other policies)."""
     data, allocation = spec.data, spec.allocation
-    size = int(data.segments)
-    vms1 = int(allocation.vms1_size) if allocation.policy == "lists" else size
-    blocks = np.empty(size, dtype=BLOCK)
-    by_bank = allocation.policy == "bank-lists"
-    place_blocks(
-        blocks,
-        int(data.banks),
-        int(data.bank_step),
-        int(data.block_pitch),
-        int(data.page_segments),
-        data.mapping == "random",
-        vms1,
-        by_bank,
-    )
-    lists = np.zeros(int(data.banks) if by_bank else 3, dtype=LIST)
+    size, banks, step = int(data.segments), int(data.banks), int(data.bank_step)
+    number = np.arange(size)
+    place = number * int(data.block_pitch)
+    blocks = np.full(size, NONE, dtype=BLOCK)
+    blocks["bank"] = scatter(number) % banks if data.mapping == "random" else bank_of(place, step, banks)
+    blocks["page"] = index_in_bank(place, step, banks) // int(data.page_segments)
+    blocks["list"] = VMS1
+    if allocation.policy == "bank-lists":
+        blocks["list"] = blocks["bank"]
+    elif allocation.policy == "lists":
+        others = blocks[int(allocation.vms1_size) :]
+        others["list"] = np.where(2 * others["bank"] < banks, VMS2, VMS3)
+    lists = np.zeros(banks if allocation.policy == "bank-lists" else 3, dtype=LIST)
     lists["head"] = lists["tail"] = NONE
     words, free = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint8)
     if allocation.policy == "bitmap":
@@ -256,60 +248,12 @@ def build_memory(
         words = np.add.reduceat(free, np.arange(0, size, WORD), dtype=np.int32)
         lists["length"][VMS1] = size
         return blocks, lists, words, free
-    link_lists(blocks, lists, initial_order(size, float(allocation.mean_run_length), rng))
+    order = shuffled_runs(size, float(allocation.mean_run_length), rng)
+    if blocks["list"].any():
+        order = order[np.argsort(blocks["list"][order], kind="stable")]
+    blocks["next"][order[:-1]] = order[1:]
+    lists["length"] = np.bincount(blocks["list"], minlength=lists.size)
+    some, ends = lists["length"] > 0, np.cumsum(lists["length"])
+    lists["head"][some], lists["tail"][some] = order[(ends - lists["length"])[some]], order[ends[some] - 1]
+    blocks["next"][lists["tail"][some]] = NONE
     return blocks, lists, words, free
-
-
-def initial_order(size: int, mean_run_length: float, rng: np.random.Generator) -> IntArray:
-    """Return all blocks: runs of consecutive ones of geometric length, the runs in random order."""
-    begins = rng.random(size) < 1 / mean_run_length
-    begins[0] = True
-    if begins.all():
-        return rng.permutation(size)
-    starts = np.flatnonzero(begins)
-    lengths = np.diff(starts, append=size)
-    shuffled = rng.permutation(starts.size)
-    starts, lengths = starts[shuffled], lengths[shuffled]
-    before = np.cumsum(lengths) - lengths
-    return np.arange(size) + np.repeat(starts - before, lengths)
-
-
-@jit
-def place_blocks(
-    blocks: Any,
-    banks: int,
-    bank_step: int,
-    pitch: int,
-    page_segments: int,
-    hashed: bool,
-    vms1: int,
-    by_bank: bool,
-) -> None:
-    """Write down bank, page and list of every block."""
-    for block in range(blocks.size):
-        place = block * pitch
-        bank = scatter(block) % banks if hashed else bank_of(place, bank_step, banks)
-        blocks[block]["next"] = NONE
-        blocks[block]["last"] = NONE
-        blocks[block]["packet"] = NONE
-        blocks[block]["bank"] = bank
-        blocks[block]["page"] = index_in_bank(place, bank_step, banks) // page_segments
-        if by_bank:
-            blocks[block]["list"] = bank
-        elif block < vms1:
-            blocks[block]["list"] = VMS1
-        else:
-            blocks[block]["list"] = VMS2 if 2 * bank < banks else VMS3
-
-
-@jit
-def link_lists(blocks: Any, lists: Any, order: Any) -> None:
-    """Put every block at the tail of its list, in this order."""
-    for block in order:
-        which = blocks[block]["list"]
-        if lists[which]["length"] == 0:
-            lists[which]["head"] = block
-        else:
-            blocks[lists[which]["tail"]]["next"] = block
-        lists[which]["tail"] = block
-        lists[which]["length"] += 1

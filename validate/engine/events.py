@@ -1,40 +1,31 @@
-"""Primitives of an event-driven simulation on NumPy arrays: the calendar and a FIFO server."""
+"""The calendar of an event-driven simulation: a binary heap ordered by (time, sequence number).
+
+It starts at index 1; entry 0 keeps the book: its ``order`` is the number of events scheduled so far, its
+``event`` the number of pending ones, its ``time`` that of the last one taken.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from validate.engine.jit import jit
 
-STATION = np.dtype([("free_at", "f8"), ("busy", "f8"), ("waited", "f8"), ("served", "i8")])
-"""A single FIFO server: when its last job ends, and sums over its jobs of service and waiting time."""
-
 ENTRY = np.dtype([("time", "f8"), ("order", "i8"), ("event", "i8")])
 """A pending event; ``order`` is the sequence number that breaks ties."""
 
 
-class Calendar(NamedTuple):
-    """Pending events: a binary heap ordered by (time, sequence number).
-
-    The heap starts at index 1; entry 0 keeps the book: its ``order`` is the number of events
-    scheduled so far, its ``event`` the number of pending ones, its ``time`` that of the last one taken.
-    """
-
-    heap: Any
-
-
-def new_calendar(capacity: int) -> Calendar:
+def new_calendar(capacity: int) -> Any:
     """Return an empty calendar for at most so many pending events."""
-    return Calendar(heap=np.zeros(capacity + 2, dtype=ENTRY))
+    return np.zeros(capacity + 2, dtype=ENTRY)
 
 
 @jit
 def schedule(heap: Any, time: float, event: int) -> None:
     """Add an event; of two at the same time the one scheduled first happens first.
 
-    >>> heap = new_calendar(4).heap
+    >>> heap = new_calendar(4)
     >>> for time, event in ((2.0, 7), (1.0, 8), (1.0, 9)):
     ...     schedule(heap, time, event)
     >>> [next_event(heap) for _ in range(3)], pending(heap)
@@ -86,22 +77,3 @@ def _before(heap: Any, entry: int, time: float, order: int) -> bool:
 def pending(heap: Any) -> int:
     """Return the number of pending events."""
     return heap[0]["event"]
-
-
-@jit
-def serve(stations: Any, station: int, arrival: float, service: float) -> float:
-    """Let a job join a FIFO server that serves it for ``service``; return when that ends.
-
-    Jobs must come in the order of their arrival times.
-
-    >>> stations = np.zeros(1, dtype=STATION)
-    >>> serve(stations, 0, 1.0, 4.0), serve(stations, 0, 2.0, 1.0), float(stations["waited"][0])
-    (5.0, 6.0, 3.0)
-    """
-    start = max(arrival, stations[station]["free_at"])
-    end = start + service
-    stations[station]["free_at"] = end
-    stations[station]["busy"] += service
-    stations[station]["waited"] += start - arrival
-    stations[station]["served"] += 1
-    return end

@@ -27,7 +27,7 @@ _WORDS = 5  # of an array in the table: its address and up to four sizes
 
 
 @cache
-def layout_of(kind: type[Any]) -> Mapping[str, tuple[Any, int]]:
+def layout_of(kind: Any) -> Mapping[str, tuple[Any, int]]:
     """Return types and dimensions of the arrays of a named tuple, with which its fields are annotated."""
     hints = get_type_hints(kind, include_extras=True)
     return {name: hint.__metadata__ for name, hint in hints.items() if hasattr(hint, "__metadata__")}

@@ -158,7 +158,7 @@ def empty_world(
         "records": np.zeros(0, dtype=RECORD),
     }
     return World(
-        heap=new_calendar(sum(shape)).heap,
+        heap=new_calendar(sum(shape)),
         places=np.zeros(sum(shape), dtype=np.int64),
         jobs=np.zeros(0, dtype=JOB),
         nodes=nodes,

@@ -326,7 +326,7 @@ def closed_traffic(noc: Noc, table: FlowTable, *, seed: int, replication: int) -
     set_first_packets(table, nodes, initiator, streams)
     engine = np.zeros(len(nodes) * spec.outstanding, dtype=ENGINE)
     engine["initiator"] = np.repeat(np.arange(len(nodes)), spec.outstanding)
-    heap = new_calendar(2 * engine.size).heap
+    heap = new_calendar(2 * engine.size)
     for e, row in enumerate(engine):
         # Not all at once: somewhere in a cycle of thinking and service.
         spread = spec.think_cycles + spec.service_cycles
