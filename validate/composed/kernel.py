@@ -1,79 +1,21 @@
-"""The event loop of a system: arrivals, ends of services and of waits, and what follows from them."""
+"""The events of a system: arrivals, ends of services and of waits, and what follows from them."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from validate.composed.interpreter import drain, wake
-from validate.composed.state import ASKED, PASSING, Core
+from validate.composed.interpreter import wake
+from validate.composed.state import PASSING, Core
 from validate.composed.strands import be_born
 from validate.composed.visits import finish, finish_shared, pass_again
-from validate.engine.jit import lean, lean_part
-from validate.engine.pointers import compiled, pointer_to
+from validate.engine.jit import lean_part
 from validate.engine.sampling import draw
 from validate.engine.streams import uniform
-from validate.network.calendar import LATE, pending, put
-from validate.network.kernel import world_at
-from validate.network.routes import count_noted
-from validate.network.service import catch_up, rest, time_over
-from validate.network.state import ON, POOL_FULL, REACHED, SERVED, STUCK, World
-
-core_at: Any = pointer_to(Core, varied=True)
-"""In compiled code: return the core of a table."""
-plain_core_at: Any = pointer_to(Core, varied=False)
-
-
-def run(w: World, c: Core, until: float, ended: int, born: int) -> int:
-    """Run until a time, or until n jobs have ended or begun in all; return why it stopped.
-
-    After `POOL_FULL` the run goes on where it stopped once there is more room, after `ASKED` once parts of
-    others have said when the strands in ``enquiries`` will be done.
-    """
-    if compiled():
-        return int(_run(w.table, c.table, until, ended, born))
-    return int(loop(w, c, until, ended, born))
-
-
-@lean
-def _run(table: Any, own_table: Any, until: float, ended: int, born: int) -> int:
-    return loop(world_at(table), core_at(own_table), until, ended, born)
+from validate.network.calendar import LATE, put
+from validate.network.service import rest, time_over
+from validate.network.state import ON, SERVED, World
 
 
 @lean_part
-def loop(w: World, c: Core, until: float, ended: int, born: int) -> int:
-    """Take events off the calendar, see `run`."""
-    s = w.state[0]
-    heap = w.heap
-    reason = REACHED
-    set_going(w, c)
-    while True:
-        if not drain(w, c):
-            reason = POOL_FULL
-            break
-        if c.state[0]["enquiries"] > 0:
-            reason = ASKED
-            break
-        if s["ended"] >= ended or c.state[0]["born"] >= born:
-            break
-        if pending(heap, w.places) == 0:
-            reason = STUCK
-            break
-        if heap[1]["time"] > until:
-            s["now"] = until
-            break
-        s["now"] = heap[1]["time"]
-        s["events"] += 1
-        if not _loops(w, c, until):
-            handle(w, c, heap[1]["event"])
-    for node in range(w.nodes.size):
-        if w.nodes[node]["shared"] >= 0:
-            catch_up(w, node)
-    count_noted(w)
-    return reason
-
-
-@lean_part
-def _loops(w: World, c: Core, until: float) -> bool:
+def pass_on(w: World, c: Core, until: float) -> bool:
     """Let the first event happen and those after it, while all of them begin a visit in a loop anew."""
     s, heap, stations = w.state[0], w.heap, w.classes.size + w.nodes.size
     some = False

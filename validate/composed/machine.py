@@ -1,4 +1,4 @@
-"""The event loop of a system with memories and an interconnect, whose kernels go from cycle to cycle."""
+"""The event loop of a system, and what its strands ask of parts whose kernels go from cycle to cycle."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from validate.cache.hierarchies import Hierarchies, draw_core, draw_line, look_up
 from validate.composed.blocks import give_all_back, give_own_back, operate, place
 from validate.composed.interpreter import drain
-from validate.composed.kernel import core_at, handle, plain_core_at, set_going
+from validate.composed.kernel import handle, pass_on, set_going
 from validate.composed.kernels import Kernels
 from validate.composed.memories.in_order import bank_of, come, free_bank, join_bank, use_bus
 from validate.composed.state import (
@@ -47,17 +47,33 @@ ROUNDING = 1e-6
 TABLE_ROWS = 1 << 40
 """Rows of lines at a controller, which knows no negative ones, begin here."""
 
+core_at: Any = pointer_to(Core, varied=True, alone=False)
+"""In compiled code: return the core of a table."""
+plain_core_at: Any = pointer_to(Core, varied=False, alone=False)
+lone_core_at: Any = pointer_to(Core, varied=True, alone=True)
 network_at: Any = pointer_to(Network)
 channels_at: Any = pointer_to(Channels)
 caches_at: Any = pointer_to(Hierarchies)
 blocks_at: Any = pointer_to(BlockPools)
 
 
-def run(w: World, c: Core, k: Kernels, until: float, ended: int, born: int) -> int:
-    """Run as `validate.composed.kernel.run` does."""
-    if compiled():
-        return int((_run if c.varied else _run_plain)((w.table, c.table, *k.tables), until, ended, born))
-    return int(loop(w, c, k.network, k.channels, k.caches, k.blocks, until, ended, born))
+def run(w: World, c: Core, k: Kernels | None, until: float, ended: int, born: int) -> int:
+    """Run until a time, or until n jobs have ended or begun in all; return why it stopped.
+
+    After `POOL_FULL` the run goes on where it stopped once there is more room, after `ASKED` once parts of
+    others have said when the strands in ``enquiries`` will be done.
+    """
+    kernels = (None,) * 4 if k is None else k[:4]
+    if not compiled():
+        return int(loop(w, c, *kernels, until, ended, born))
+    if k is None:
+        return int(_run_alone(w.table, c.table, until, ended, born))
+    return int((_run if c.varied else _run_plain)((w.table, c.table, *k.tables), until, ended, born))
+
+
+@lean
+def _run_alone(table: Any, own_table: Any, until: float, ended: int, born: int) -> int:
+    return loop(world_at(table), lone_core_at(own_table), None, None, None, None, until, ended, born)
 
 
 @lean
@@ -105,7 +121,8 @@ def loop(
     """Take events off the calendar, and let the network go on while it has something to carry.
 
     Events are in continuous time, the network goes from cycle to cycle: an event comes before the cycle
-    that begins at its time, and what it sends enters the network in that cycle.
+    that begins at its time, and what it sends enters the network in that cycle. A system of stations and
+    pools alone has events only.
     """
     s, own, heap = w.state[0], c.state[0], w.heap
     reason = REACHED
@@ -114,7 +131,7 @@ def loop(
         if not drain(w, c):
             reason = POOL_FULL
             break
-        if own["letters"] > 0:
+        if not c.alone and own["letters"] > 0:
             post(w, c, n, d, h, b)
             continue
         if own["enquiries"] > 0:
@@ -122,26 +139,33 @@ def loop(
             break
         if s["ended"] >= ended or own["born"] >= born:
             break
-        cycle = own["cycle"]
-        still = _rests(c, n)
-        if pending(heap, w.places) > 0:
-            due = np.int64(ceil(heap[1]["time"] * own["ghz"] - ROUNDING))
-            if still or due <= cycle:
-                if heap[1]["time"] > until:
-                    s["now"] = until
-                    break
-                own["cycle"] = max(cycle, due)
-                s["now"] = max(s["now"], heap[1]["time"])
-                s["events"] += 1
-                _handle(w, c, d, b, heap[1]["event"])
-                continue
-        elif still:
+        events, still = pending(heap, w.places), True
+        if not c.alone:
+            still, due = _rests(c, n), own["cycle"]
+            if events > 0:
+                due = np.int64(ceil(heap[1]["time"] * own["ghz"] - ROUNDING))
+                still |= due <= own["cycle"]
+        if events == 0 and still:
             reason = STUCK
             break
-        if cycle / own["ghz"] > until:
-            s["now"] = until
-            break
-        _carry(w, c, n, cycle)
+        if events > 0 and still:
+            if heap[1]["time"] > until:
+                s["now"] = until
+                break
+            s["events"] += 1
+            if not c.alone:
+                own["cycle"] = max(own["cycle"], due)
+                s["now"] = max(s["now"], heap[1]["time"])
+                _handle(w, c, d, b, heap[1]["event"])
+                continue
+            s["now"] = heap[1]["time"]
+            if not pass_on(w, c, until):
+                handle(w, c, heap[1]["event"])
+        elif not c.alone:
+            if own["cycle"] / own["ghz"] > until:
+                s["now"] = until
+                break
+            _carry(w, c, n, own["cycle"])
     if w.varied:
         for node in range(own["stations"]):
             if w.nodes[node]["shared"] >= 0:

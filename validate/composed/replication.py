@@ -18,9 +18,8 @@ from qmodels.systems.stations.parts import Station
 from validate.cache.hierarchies import MOST_LEVELS
 from validate.campaigns.experiment import Job
 from validate.composed.arrivals import system_rotations
-from validate.composed.kernel import run
 from validate.composed.kernels import named
-from validate.composed.machine import run as run_machine
+from validate.composed.machine import run
 from validate.composed.memories.in_order import memories
 from validate.composed.network import link_names
 from validate.composed.state import ASKED, Core
@@ -139,7 +138,7 @@ def advance(machine: Machine, *, ended: int = 2**62, until: float = np.inf) -> t
     limits = until, ended, HOPELESS * min(ended, 2**60)
     while True:
         w, c, kernels, services = machine
-        reason = run(w, c, *limits) if kernels is None else run_machine(w, c, kernels, *limits)
+        reason = run(w, c, kernels, *limits)
         if reason == ASKED:
             answer(services, w, c)
             continue

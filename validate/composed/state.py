@@ -346,3 +346,5 @@ class Core(NamedTuple):
     table: Any
     varied: Any = True
     """Whether there is more than plain stations, caches, free lists, banks in order, an interconnect."""
+    alone: Any = False
+    """Whether there are stations and pools alone, no parts with kernels of their own."""

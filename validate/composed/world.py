@@ -137,12 +137,9 @@ def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
     world = _world(spec, sources, stations, further, seed=seed, replication=replication)
     world = world._replace(varied=core.varied)
     set_traces(spec, world, flows, replication)
-    machine = Machine(
-        world,
-        core,
-        new_kernels(spec, network, seed=seed, replication=replication),
-        new_services(spec, seed=seed, replication=replication),
-    )
+    kernels = new_kernels(spec, network, seed=seed, replication=replication)
+    services = new_services(spec, seed=seed, replication=replication)
+    machine = Machine(world, core._replace(alone=kernels is None), kernels, services)
     populations = sum(flow.population for flow in spec.flows)
     return grown(machine, FIRST_POOL + 2 * populations + 2 * program.most_branches)
 
