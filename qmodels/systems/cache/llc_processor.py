@@ -43,44 +43,6 @@ class LlcProcessor(Replaceable, Declared):
     L1; L1's least recently used one to L2, L2's to its slice, the slice's is dropped. At most ``capacity``
     packets are inside; others are refused.
 
-    Parameters
-    ----------
-    architecture : {"slices", "shared", "none"}
-        LLC slices with a queue each; one shared LLC; or no LLC.
-    cores, slices : int
-        Cores and slices assigned to the application (the paper's *C* and *L*); ``slices`` counts
-        with the architecture "slices" alone. Line *n* belongs to slice *n* modulo ``slices``.
-    capacity : int
-        Requests in all (*K*), waiting or in a core.
-    channels : int
-        DRAM channels (*S*) of two banks. Each channel holds the table, split into a part per bank.
-    l1_bytes, l2_bytes, slice_bytes, llc_bytes : int
-        Capacities of each core's L1 and L2, of each slice, and of the shared LLC; each holds the whole
-        lines that fit. [bytes]
-    whole_lines : {"slice", "total"}
-        Which lines fit in slices: the whole ones of each, or those of all slices together, of which the first
-        slices then have one more than others.
-    line_bytes, entry_bytes : int
-        Sizes of a cache line (*B*) and of a table entry (*b*). [bytes]
-    l1_rate, l2_rate, llc_rate : float
-        Rates of a visit to L1, L2 and a slice. [1/time]
-    bank_rate, interleaved_bank_rate : float
-        Rates of a bank while its channel's other bank is idle (mu_1), and while both are busy (mu_2).
-        [1/time]
-    load : float
-        :math:`\rho = \lambda / (S \mu_1)`.
-    popularity : Zipf
-        Law of the entries; their number is *N*.
-    assignment : {"random", "consecutive"}
-        Which entries share a line: any, since popularity is not the order of addresses, or those of
-        neighbouring ranks.
-    llc_hit : {"keep", "remove"}
-        Whether a line that the LLC has stays there, as its most recently used one, when it goes to a core.
-    time_unit_ns : float
-        Length of the time unit. [ns]
-    packet_bytes : int
-        Size of a packet, for the throughput in Gb/s. [bytes]
-
     References
     ----------
     .. [1] T. Korikawa, A. Kawabata, F. He, E. Oki, "Packet Processing Architecture Using
@@ -100,29 +62,44 @@ class LlcProcessor(Replaceable, Declared):
     22.4
     """
 
+    # LLC slices with a queue each; one shared LLC; or no LLC
     architecture: str = choice("slices", ARCHITECTURES)
+    # cores, slices: Cores and slices assigned to the application (the paper's *C* and *L*); ``slices`` counts
+    # with the architecture "slices" alone. Line *n* belongs to slice *n* modulo ``slices``
     cores: int = count(28, maximum=1024)
     slices: int = count(28, maximum=1024)
-    capacity: int = count(100, maximum=4096)
+    capacity: int = count(100, maximum=4096)  # Requests in all (*K*), waiting or in a core
+    # DRAM channels (*S*) of two banks. Each channel holds the table, split into a part per bank
     channels: int = count(32, maximum=4096)
+    # l1_bytes, l2_bytes, slice_bytes, llc_bytes: Capacities of each core's L1 and L2, of each slice, and of
+    # the shared LLC; each holds the whole lines that fit. [bytes]
     l1_bytes: int = count(128)
     l2_bytes: int = count(512)
     slice_bytes: int = count(146)
     llc_bytes: int = count(4096)
+    # Which lines fit in slices: the whole ones of each, or those of all slices together, of which the first
+    # slices then have one more than others
     whole_lines: str = choice("slice", WHOLE_LINES)
+    # line_bytes, entry_bytes: Sizes of a cache line (*B*) and of a table entry (*b*). [bytes]
     line_bytes: int = count(64)
     entry_bytes: int = count(2)
+    # l1_rate, l2_rate, llc_rate: Rates of a visit to L1, L2 and a slice. [1/time]
     l1_rate: float = positive(100.0)
     l2_rate: float = positive(50.0)
     llc_rate: float = positive(10.0)
+    # bank_rate, interleaved_bank_rate: Rates of a bank while its channel's other bank is idle (mu_1), and
+    # while both are busy (mu_2). [1/time]
     bank_rate: float = positive(1.0)
     interleaved_bank_rate: float = positive(0.7)
-    load: float = positive(0.7)
-    popularity: Zipf = Zipf(entries=20_000, exponent=0.83)
+    load: float = positive(0.7)  # :math:`\rho = \lambda / (S \mu_1)`
+    popularity: Zipf = Zipf(entries=20_000, exponent=0.83)  # Law of the entries; their number is *N*
+    # Which entries share a line: any, since popularity is not the order of addresses, or those of
+    # neighbouring ranks
     assignment: str = choice("random", ASSIGNMENTS)
+    # Whether a line that the LLC has stays there, as its most recently used one, when it goes to a core
     llc_hit: str = choice("keep", LLC_HITS)
-    time_unit_ns: float = positive(125.0)
-    packet_bytes: int = count(64)
+    time_unit_ns: float = positive(125.0)  # Length of the time unit. [ns]
+    packet_bytes: int = count(64)  # Size of a packet, for the throughput in Gb/s. [bytes]
 
     metric_names: ClassVar[MetricNames] = MetricNames(
         (

@@ -189,29 +189,20 @@ MOST_LINES = 2**28
 class CacheLevel(Declared, prefix="level."):
     """One level: a cache of each core, or one that all share, perhaps in slices.
 
-    Parameters
-    ----------
-    lines : int
-        Lines of one private cache, or of all slices of a shared one together. [lines]
-    replacement : {"lru", "fifo", "random"}
-        Which line makes room.
-    insertion_probability : float
-        Probability in (0, 1] that a line that was missed is inserted (q-LRU and its relatives).
-    slices : int
-        Slices of a shared level; the first ones have a line more where the lines do not divide.
-    hashing : {"modulo", "xor", "mixed"}
-        Which slice a line belongs to, see `qmodels.systems.cache.spec.slice_of`.
-
     Examples
     --------
     >>> CacheLevel(lines=64, slices=28).slice_lines[[0, 7, 8]]
     array([3, 3, 2])
     """
 
+    # Lines of one private cache, or of all slices of a shared one together. [lines]
     lines: int = count(maximum=MOST_LINES)
-    replacement: str = choice("lru", REPLACEMENTS)
+    replacement: str = choice("lru", REPLACEMENTS)  # Which line makes room
+    # Probability in (0, 1] that a line that was missed is inserted (q-LRU and its relatives)
     insertion_probability: float = probability(1.0)
+    # Slices of a shared level; the first ones have a line more where the lines do not divide
     slices: int = count(1, maximum=1024)
+    # Which slice a line belongs to, see `qmodels.systems.cache.spec.slice_of`
     hashing: str = choice("modulo", HASHES)
 
     def _check_relations(self) -> None:
@@ -236,28 +227,6 @@ class CacheSystem(Replaceable, Declared):
     A random core asks for a random entry; the request goes from the core's first level to the
     last one and then to memory.
 
-    Parameters
-    ----------
-    popularity : Zipf, GeometricPopularity or MeasuredPopularity
-        How often each entry is wanted.
-    entries_per_line : int
-        Entries of one cache line.
-    assignment : {"consecutive", "random"}
-        Whether neighbouring ranks share a line or any do.
-    assignment_seed : int
-        Which random assignment.
-    cores : int
-        Cores, each with the private levels of its own; requests come from each equally often.
-    private : tuple of CacheLevel
-        Private levels of a core, from the first, at most 3, one slice each.
-    shared : CacheLevel, optional
-        The level behind them that all cores share.
-    inclusion : {"copy", "inclusive", "exclusive", "kept"}
-        Every level a request passes keeps a copy; the same, and what the last level evicts leaves
-        all others; or a line stands in one level of a core's path only, a hit moves it to the core's
-        first level, and victims move down (a victim cache); or the same, but what the shared level has
-        stays there when it goes to a core.
-
     Raises
     ------
     ValueError
@@ -270,13 +239,20 @@ class CacheSystem(Replaceable, Declared):
     ('l1', 'llc')
     """
 
+    # How often each entry is wanted
     popularity: Popularity = field(default_factory=lambda: Zipf(entries=20_000, exponent=0.83))
-    entries_per_line: int = count(1)
-    assignment: str = choice("consecutive", ASSIGNMENTS)
-    assignment_seed: int = count(0, minimum=0)
+    entries_per_line: int = count(1)  # Entries of one cache line
+    assignment: str = choice("consecutive", ASSIGNMENTS)  # Whether neighbouring ranks share a line or any do
+    assignment_seed: int = count(0, minimum=0)  # Which random assignment
+    # Cores, each with the private levels of its own; requests come from each equally often
     cores: int = count(1, maximum=1024)
+    # Private levels of a core, from the first, at most 3, one slice each
     private: tuple[CacheLevel, ...] = ()
-    shared: CacheLevel | None = None
+    shared: CacheLevel | None = None  # The level behind them that all cores share
+    # Every level a request passes keeps a copy; the same, and what the last level evicts leaves all others;
+    # or a line stands in one level of a core's path only, a hit moves it to the core's first level, and
+    # victims move down (a victim cache); or the same, but what the shared level has stays there when it goes
+    # to a core
     inclusion: str = choice("copy", INCLUSIONS)
 
     metric_names: ClassVar[MetricNames] = MetricNames(("hit_ratio", "miss_ratio"))
@@ -316,27 +292,17 @@ class Llc(Declared, prefix="llc."):
     fills one line. With no slices every lookup goes to DRAM, as in the architecture without
     LLC of [1]_. Numeric fields may be arrays (a sweep).
 
-    Parameters
-    ----------
-    slices : int
-        Slices, 0 for none ([1]_: up to one for each of 28 cores).
-    slice_lines : int
-        Lines of one slice (our assumption: 2048 lines of 64 bytes, 128 KiB). [lines]
-    access_cycles : float
-        Time a lookup holds its slice (our assumption). [cycles]
-    bus_cycles : float
-        One way over the bus, without contention (our assumption). [cycles]
-    clock_ghz : float
-        Clock of slices and bus (that of the network). [GHz]
-
     References
     ----------
     .. [1] T. Korikawa, A. Kawabata, F. He, E. Oki, "Packet Processing Architecture Using
        Last-Level-Cache Slices and Interleaved 3D-Stacked DRAM", IEEE Access, 2020.
     """
 
+    # Slices, 0 for none ([1]_: up to one for each of 28 cores)
     slices: Numeric = count(4, minimum=0, maximum=64)
+    # Lines of one slice (our assumption: 2048 lines of 64 bytes, 128 KiB). [lines]
     slice_lines: Numeric = count(2048)
-    access_cycles: Numeric = positive(8)
+    access_cycles: Numeric = positive(8)  # Time a lookup holds its slice (our assumption). [cycles]
+    # One way over the bus, without contention (our assumption). [cycles]
     bus_cycles: Numeric = nonnegative(6)
-    clock_ghz: Numeric = positive(1.0)
+    clock_ghz: Numeric = positive(1.0)  # Clock of slices and bus (that of the network). [GHz]

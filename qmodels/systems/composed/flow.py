@@ -14,6 +14,7 @@ from qmodels.systems.composed.steps import Step, all_steps, read_program, requir
 from qmodels.systems.laws.fields import keep
 from qmodels.systems.laws.kinds import require_law
 from qmodels.systems.laws.times import Law
+from qmodels.systems.spec.fields import Documented
 from qmodels.systems.spec.nested import check_parts
 from qmodels.systems.spec.ranges import choice
 from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
@@ -27,41 +28,8 @@ MOST = 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Flow:
+class Flow(Documented):
     """Jobs that arrive, or a fixed number that goes round, and what each does.
-
-    Parameters
-    ----------
-    name : str
-        Name, unique in the system; the class of its jobs at stations.
-    arrivals : Poisson, OnOff, Recorded, Trace or Law, optional
-        When the jobs of an open flow arrive: of a law, the times between them in ns; a trace is `Recorded`.
-        Left out for a closed flow.
-    rate : float or array, optional
-        Jobs that arrive; needed by `Poisson` and `OnOff`, which have none of their own. Given, the rates of a
-        law or a trace are scaled to it. [1/ns]
-    window : int, optional
-        Most jobs of an open flow that are in the system at once; without a limit if left out.
-    when_full : {"wait", "loss"}
-        Whether jobs that come when the window is full wait outside or are lost.
-    population : int
-        Jobs of a closed flow, which begin again when they are done.
-    rounds : int, optional
-        How often each job of a closed flow begins; after that it is gone. The flows of a system have all
-        rounds or none: work that ends. For ever if left out.
-    think : Law, optional
-        Time between the end of a job of a closed flow and its next beginning; not part of the latency. [ns]
-    at : tuple of int or str
-        Nodes of the interconnect where jobs begin and end, at random; in a closed flow they take turns, and
-        each job keeps its own. Ranges as text: ``"0..7, 12"``. Empty where the program needs no
-        interconnect.
-    sizes : SizeLaw, optional
-        Sizes of the jobs' packets; a recorded trace brings its own.
-    segment_bytes : int
-        Size of a segment, the unit of steps that count in segments. [bytes]
-    program : tuple of steps or str
-        What a job does, see `qmodels.systems.composed.steps`; or the same as text, a step a line, see
-        `qmodels.systems.composed.program_text`. Kept as steps, written as text.
 
     Raises
     ------
@@ -76,17 +44,30 @@ class Flow:
     (False, 0.2, True)
     """
 
-    name: str = "jobs"
+    name: str = "jobs"  # Name, unique in the system; the class of its jobs at stations
+    # When the jobs of an open flow arrive: of a law, the times between them in ns; a trace is `Recorded`.
+    # Left out for a closed flow
     arrivals: Poisson | OnOff | Recorded | Law | None = None
+    # Jobs that arrive; needed by `Poisson` and `OnOff`, which have none of their own. Given, the rates of a
+    # law or a trace are scaled to it. [1/ns]
     rate: Numeric = None
+    # Most jobs of an open flow that are in the system at once; without a limit if left out
     window: int | None = None
+    # Whether jobs that come when the window is full wait outside or are lost
     when_full: str = choice("wait", WHEN_FULL)
-    population: int = 0
+    population: int = 0  # Jobs of a closed flow, which begin again when they are done
+    # How often each job of a closed flow begins; after that it is gone. The flows of a system have all rounds
+    # or none: work that ends. For ever if left out
     rounds: int | None = None
+    # Time between the end of a job of a closed flow and its next beginning; not part of the latency. [ns]
     think: Law | None = None
+    # Nodes of the interconnect where jobs begin and end, at random; in a closed flow they take turns, and
+    # each job keeps its own. Ranges as text: ``"0..7, 12"``. Empty where the program needs no interconnect
     at: Any = field(default=(), metadata={"holds": int | str | tuple[int, ...]})
-    sizes: SizeLaw | None = None
-    segment_bytes: int = 64
+    sizes: SizeLaw | None = None  # Sizes of the jobs' packets; a recorded trace brings its own
+    segment_bytes: int = 64  # Size of a segment, the unit of steps that count in segments. [bytes]
+    # What a job does, see `qmodels.systems.composed.steps`; or the same as text, a step a line, see
+    # `qmodels.systems.composed.program_text`. Kept as steps, written as text
     program: Any = field(metadata={"holds": str | tuple[Step, ...]})
 
     def __post_init__(self) -> None:

@@ -15,6 +15,7 @@ from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.steps import SEGMENTS
+from qmodels.systems.spec.fields import Documented
 from qmodels.systems.spec.nested import check_parts
 
 ONE = np.array([0.0, 1.0])
@@ -96,19 +97,12 @@ GROUP = "qmodels.parts"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tokens:
-    """A pool of tokens that jobs hold while they do something: MSHRs, requests under way, DMA channels.
+class Tokens(Documented):
+    """A pool of tokens that jobs hold while they do something: MSHRs, requests under way, DMA channels."""
 
-    Parameters
-    ----------
-    count : int
-        Tokens of one pool.
-    turning : float
-        Time to turn a token to another use than its last one, see `Acquire.use`; it passes once the job has
-        it. Of the free tokens one that need not turn is taken first, then one that was never used. [ns]
-    """
-
-    count: int
+    count: int  # Tokens of one pool
+    # Time to turn a token to another use than its last one, see `Acquire.use`; it passes once the job has it.
+    # Of the free tokens one that need not turn is taken first, then one that was never used. [ns]
     turning: float = 0.0
 
     def __post_init__(self) -> None:

@@ -18,6 +18,7 @@ from qmodels.checks import shown
 from qmodels.systems.laws.fields import keep
 from qmodels.systems.laws.kinds import require_law
 from qmodels.systems.laws.times import Law
+from qmodels.systems.spec.fields import Documented
 from qmodels.systems.spec.nested import spec_word
 
 ADDRESSES = ("random", "sequential", "allocated", "looked-up")
@@ -36,7 +37,7 @@ SEGMENTS = "segments"
 """As many as the job has segments, see `Flow.sizes`."""
 
 
-class _Step:
+class _Step(Documented):
     """A step, what its fields hold checked by their names."""
 
     def __post_init__(self) -> None:
@@ -46,44 +47,28 @@ class _Step:
 
 @dataclass(frozen=True)
 class Visit(_Step):
-    """Go to a station or another part that serves jobs, and wait until the service is over.
+    """Go to a station or another part that serves jobs, and wait until the service is over."""
 
-    Parameters
-    ----------
-    part : str
-        Name of the part. Placed at several nodes it stands at each: the job goes to the one at its own
-        place, or else to any.
-    bytes, reply_bytes : int
-        Payload of the packets there and back, where the part is placed elsewhere. [bytes]
-    same : bool
-        Whether the service takes as long as the job's last one at the station (in a branch: that branch's),
-        if it had one, instead of a time of its own: of work that is done in equal pieces.
-    by_line : bool
-        Whether the job goes to the copy with the number of the slice that the line it last looked for belongs
-        to, see `Lookup`.
-    """
-
+    # Name of the part. Placed at several nodes it stands at each: the job goes to the one at its own place,
+    # or else to any
     part: str
+    # bytes, reply_bytes: Payload of the packets there and back, where the part is placed elsewhere. [bytes]
     bytes: int = field(default=0, kw_only=True)
     reply_bytes: int = field(default=0, kw_only=True)
+    # Whether the service takes as long as the job's last one at the station (in a branch: that branch's), if
+    # it had one, instead of a time of its own: of work that is done in equal pieces
     same: bool = field(default=False, kw_only=True)
+    # Whether the job goes to the copy with the number of the slice that the line it last looked for belongs
+    # to, see `Lookup`
     by_line: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)
 class Send(_Step):
-    """Go to where a part is placed, and stay there.
+    """Go to where a part is placed, and stay there."""
 
-    Parameters
-    ----------
-    to : str
-        Name of a part that is placed; any of its nodes.
-    bytes : int
-        Payload of the packet. [bytes]
-    """
-
-    to: str
-    bytes: int = field(default=0, kw_only=True)
+    to: str  # Name of a part that is placed; any of its nodes
+    bytes: int = field(default=0, kw_only=True)  # Payload of the packet. [bytes]
 
 
 @dataclass(frozen=True)
@@ -91,23 +76,13 @@ class Read(_Step):
     """Read blocks of a memory, all asked for at once, and wait for the last.
 
     Placed, a request of no payload goes to the node of the block's channel and the block comes back.
-
-    Parameters
-    ----------
-    part : str
-        Name of the memory.
-    blocks : int or "segments"
-        How many.
-    addresses : {"random", "sequential", "allocated"}
-        Which, see `ADDRESSES`. At random the first is, and the others follow it.
-    stream : str
-        Name of the stream of sequential addresses, which all steps share that access the part and name it;
-        a stream of the step's own if left out.
     """
 
-    part: str
-    blocks: int | str = 1
-    addresses: str = "random"
+    part: str  # Name of the memory
+    blocks: int | str = 1  # How many
+    addresses: str = "random"  # Which, see `ADDRESSES`. At random the first is, and the others follow it
+    # Name of the stream of sequential addresses, which all steps share that access the part and name it; a
+    # stream of the step's own if left out
     stream: str = field(default="", kw_only=True)
 
 
@@ -116,23 +91,12 @@ class Write(_Step):
     """Write blocks of a memory, all sent at once, and wait until the last is in it.
 
     Placed, each block goes to the node of its channel; nothing comes back.
-
-    Parameters
-    ----------
-    part : str
-        Name of the memory.
-    blocks : int or "segments"
-        How many.
-    addresses : {"random", "sequential", "allocated"}
-        As for `Read`.
-    stream : str
-        As for `Read`.
     """
 
-    part: str
-    blocks: int | str = 1
-    addresses: str = "random"
-    stream: str = field(default="", kw_only=True)
+    part: str  # Name of the memory
+    blocks: int | str = 1  # How many
+    addresses: str = "random"  # As for `Read`
+    stream: str = field(default="", kw_only=True)  # As for `Read`
 
 
 @dataclass(frozen=True)
@@ -142,123 +106,69 @@ class Lookup(_Step):
     Placed, a request of no payload goes to the node of the line's slice, unless a private cache has the line:
     the steps of a hit or a miss are done there, and ``reply_bytes`` come back. The job's place among
     those of its flow says which core's private caches it uses.
-
-    Parameters
-    ----------
-    part : str
-        Name of the caches.
-    private, hit, miss : tuple of steps
-        What the job does if a private level, the shared level, or none has the line.
-    further : tuple of steps
-        What it does before that at each private level after the first that is looked in.
-    reply_bytes : int
-        Payload of the answer. [bytes]
     """
 
-    part: str
+    part: str  # Name of the caches
+    # private, hit, miss: What the job does if a private level, the shared level, or none has the line
     private: tuple[Step, ...] = field(default=(), kw_only=True)
     hit: tuple[Step, ...] = field(default=(), kw_only=True)
     miss: tuple[Step, ...] = field(default=(), kw_only=True)
+    # What it does before that at each private level after the first that is looked in
     further: tuple[Step, ...] = field(default=(), kw_only=True)
-    reply_bytes: int = field(default=0, kw_only=True)
+    reply_bytes: int = field(default=0, kw_only=True)  # Payload of the answer. [bytes]
 
 
 @dataclass(frozen=True)
 class Allocate(_Step):
-    """Take free blocks, one after the other; a job for which there are too few is lost.
+    """Take free blocks, one after the other; a job for which there are too few is lost."""
 
-    Parameters
-    ----------
-    part : str
-        Name of the free lists.
-    blocks : int or "segments"
-        How many.
-    steps : tuple of steps
-        What is done with each block as soon as it is taken, while the next one is: the job goes on when all
-        of it is done.
-    """
-
-    part: str
-    blocks: int | str = 1
+    part: str  # Name of the free lists
+    blocks: int | str = 1  # How many
+    # What is done with each block as soon as it is taken, while the next one is: the job goes on when all of
+    # it is done
     steps: tuple[Step, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)
 class Free(_Step):
-    """Give back all blocks that the job has of a part.
+    """Give back all blocks that the job has of a part."""
 
-    Parameters
-    ----------
-    part : str
-        Name of the free lists.
-    steps : tuple of steps
-        What is done with each block as soon as the list of the job's blocks has been followed to it. With
-        them the blocks return when all of it is done, which takes no further time.
-    """
-
-    part: str
+    part: str  # Name of the free lists
+    # What is done with each block as soon as the list of the job's blocks has been followed to it. With them
+    # the blocks return when all of it is done, which takes no further time
     steps: tuple[Step, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)
 class Acquire(_Step):
-    """Wait for tokens, first come, first served.
+    """Wait for tokens, first come, first served."""
 
-    Parameters
-    ----------
-    part : str
-        Name of the pool. Placed at several nodes, each has a pool, and the job uses that of its own place.
-    tokens : int
-        How many.
-    use : str
-        What they are for, where they have to turn from one use to another (`Tokens.turning`).
-    """
-
+    # Name of the pool. Placed at several nodes, each has a pool, and the job uses that of its own place
     part: str
-    tokens: int = 1
+    tokens: int = 1  # How many
+    # What they are for, where they have to turn from one use to another (`Tokens.turning`)
     use: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True)
 class Release(_Step):
-    """Give tokens back.
+    """Give tokens back."""
 
-    Parameters
-    ----------
-    part : str
-        Name of the pool they were acquired from.
-    tokens : int
-        How many.
-    """
-
-    part: str
-    tokens: int = 1
+    part: str  # Name of the pool they were acquired from
+    tokens: int = 1  # How many
 
 
 @dataclass(frozen=True)
 class Hold(_Step):
-    """Let time pass.
+    """Let time pass."""
 
-    Parameters
-    ----------
-    time : Law
-        How long. [ns]
-    counted : bool
-        Whether the latency of the flow includes it.
-    """
-
-    time: Law
-    counted: bool = field(default=True, kw_only=True)
+    time: Law  # How long. [ns]
+    counted: bool = field(default=True, kw_only=True)  # Whether the latency of the flow includes it
 
 
 @dataclass(frozen=True)
 class Mark(_Step):
     """Note how long the job took since its last mark, or its beginning: ``stage_latency[name]``.
-
-    Parameters
-    ----------
-    name : str
-        What the time in between is called.
 
     Examples
     --------
@@ -266,7 +176,7 @@ class Mark(_Step):
     Mark(name='stored')
     """
 
-    name: str
+    name: str  # What the time in between is called
 
 
 @dataclass(frozen=True)
@@ -281,16 +191,10 @@ class Move:
 
 
 @dataclass(frozen=True)
-class Fork:
-    """Do several branches at the same time, and go on when the last is done.
+class Fork(Documented):
+    """Do several branches at the same time, and go on when the last is done."""
 
-    Parameters
-    ----------
-    branches : tuple of tuples of steps
-        At least two.
-    """
-
-    branches: tuple[tuple[Step, ...], ...]
+    branches: tuple[tuple[Step, ...], ...]  # At least two
 
     def __post_init__(self) -> None:
         keep(self, branches=tuple(_read_steps("fork.branches", branch) for branch in _list(self, "branches")))
@@ -300,50 +204,26 @@ class Fork:
 
 @dataclass(frozen=True)
 class Each(_Step):
-    """Do the same steps several times at the same time, and go on when the last is done.
+    """Do the same steps several times at the same time, and go on when the last is done."""
 
-    Parameters
-    ----------
-    steps : tuple of steps
-        What is done.
-    count : int or "segments"
-        How often.
-    """
-
-    steps: tuple[Step, ...]
-    count: int | str = SEGMENTS
+    steps: tuple[Step, ...]  # What is done
+    count: int | str = SEGMENTS  # How often
 
 
 @dataclass(frozen=True)
 class Repeat(_Step):
-    """Do the same steps several times, one after the other.
+    """Do the same steps several times, one after the other."""
 
-    Parameters
-    ----------
-    steps : tuple of steps
-        What is done.
-    count : int or "segments"
-        How often.
-    """
-
-    steps: tuple[Step, ...]
-    count: int | str
+    steps: tuple[Step, ...]  # What is done
+    count: int | str  # How often
 
 
 @dataclass(frozen=True)
-class Branch:
-    """Do one of several things, at random.
+class Branch(Documented):
+    """Do one of several things, at random."""
 
-    Parameters
-    ----------
-    choices : tuple of tuples of steps
-        What may be done; nothing is a choice too.
-    probabilities : tuple of float
-        Of each; they sum up to 1.
-    """
-
-    choices: tuple[tuple[Step, ...], ...]
-    probabilities: tuple[float, ...]
+    choices: tuple[tuple[Step, ...], ...]  # What may be done; nothing is a choice too
+    probabilities: tuple[float, ...]  # Of each; they sum up to 1
 
     def __post_init__(self) -> None:
         shares = checks.probability("branch.probabilities", self.probabilities)

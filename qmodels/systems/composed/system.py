@@ -252,27 +252,6 @@ class System(Replaceable):
     Times are in ns. The traffic that a part's own spec describes (of a `Noc` or a `DramSystem`) does not
     count: the flows are the traffic.
 
-    Parameters
-    ----------
-    parts : mapping of str to part
-        `Noc`, `DramSystem`, `Dram`, `BankedChannels`, `CacheSystem`, `FreeList`, `Station` (service times in
-        ns), `Tokens`, or a `ServingPart` of one's own. A `Dram` keeps as many blocks in a row as segments
-        of the flows that access it fit.
-    flows : tuple of Flow
-        What is done with them.
-    place : mapping of str to tuple of int or str
-        Nodes of the interconnect where a part is, ranges as text: ``"56..63"``. One that is not placed is
-        wherever it is needed. The channels of a DRAM and the slices of a cache are spread over its nodes in
-        turn; stations, pools and parts of one's own stand at each node once.
-    interconnect : str
-        Name of the network between placed parts; the only `Noc` if left out.
-    replies : str
-        Name of a second `Noc` of the same routers, clock and nodes, if what comes back (blocks that were
-        read, answers to visits and lookups) has a network of its own.
-    nodes : int
-        Places from 0 on where there is no interconnect, or those beside its nodes, numbered after them; it
-        takes no time to go from or to one of these.
-
     Raises
     ------
     ValueError
@@ -293,13 +272,23 @@ class System(Replaceable):
     (2.0, 'jobs')
     """
 
+    # `Noc`, `DramSystem`, `Dram`, `BankedChannels`, `CacheSystem`, `FreeList`, `Station` (service times in
+    # ns), `Tokens`, or a `ServingPart` of one's own. A `Dram` keeps as many blocks in a row as segments of
+    # the flows that access it fit
     parts: Any = field(metadata={"holds": NamedOf(Kinds(part_types))})
-    flows: Any = field(metadata={"holds": tuple[Flow, ...]})
+    flows: Any = field(metadata={"holds": tuple[Flow, ...]})  # What is done with them
+    # Nodes of the interconnect where a part is, ranges as text: ``"56..63"``. One that is not placed is
+    # wherever it is needed. The channels of a DRAM and the slices of a cache are spread over its nodes in
+    # turn; stations, pools and parts of one's own stand at each node once
     place: Any = field(
         default_factory=lambda: Named({}), metadata={"holds": NamedOf(int | str | tuple[int, ...])}
     )
-    interconnect: str = ""
+    interconnect: str = ""  # Name of the network between placed parts; the only `Noc` if left out
+    # Name of a second `Noc` of the same routers, clock and nodes, if what comes back (blocks that were read,
+    # answers to visits and lookups) has a network of its own
     replies: str = ""
+    # Places from 0 on where there is no interconnect, or those beside its nodes, numbered after them; it
+    # takes no time to go from or to one of these
     nodes: int = 0
 
     metric_names: ClassVar[MetricNames] = MetricNames(

@@ -22,18 +22,12 @@ from qmodels.systems.laws.fields import (
     weights,
     zero_sums,
 )
+from qmodels.systems.spec.fields import Documented
 
 
 @dataclass(frozen=True, kw_only=True)
-class HyperExponential:
+class HyperExponential(Documented):
     """A mixture of exponentials.
-
-    Parameters
-    ----------
-    probabilities : sequence of float
-        Probability of each branch; they sum to 1.
-    means : sequence of float
-        Mean of each branch > 0. [time]
 
     Examples
     --------
@@ -42,8 +36,8 @@ class HyperExponential:
     (2.0, 1.5)
     """
 
-    probabilities: tuple[float, ...]
-    means: tuple[float, ...]
+    probabilities: tuple[float, ...]  # Probability of each branch; they sum to 1
+    means: tuple[float, ...]  # Mean of each branch > 0. [time]
 
     @classmethod
     def balanced(cls, *, mean: float, scv: float) -> HyperExponential:
@@ -78,16 +72,8 @@ class HyperExponential:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PhaseType:
+class PhaseType(Documented):
     """Time until a finite Markov chain is absorbed.
-
-    Parameters
-    ----------
-    initial : sequence of float
-        Probabilities to start in each phase; they sum to 1.
-    generator : sequence of sequences of float
-        Rates among the phases: >= 0 off the diagonal, rows sum to at most 0; what is missing in
-        a row is the rate of absorption. [1 / time]
 
     Examples
     --------
@@ -97,7 +83,9 @@ class PhaseType:
     1.5
     """
 
-    initial: tuple[float, ...]
+    initial: tuple[float, ...]  # Probabilities to start in each phase; they sum to 1
+    # Rates among the phases: >= 0 off the diagonal, rows sum to at most 0; what is missing in a row is the
+    # rate of absorption. [1 / time]
     generator: tuple[tuple[float, ...], ...]
 
     @classmethod
@@ -153,15 +141,8 @@ class PhaseType:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MAP:
+class MAP(Documented):
     """Correlated gaps: a finite Markov chain some of whose moves bring an arrival.
-
-    Parameters
-    ----------
-    d0 : sequence of sequences of float
-        Rates of moves without an arrival, >= 0 off the diagonal. [1 / time]
-    d1 : sequence of sequences of float
-        Rates of moves with an arrival, >= 0; the rows of d0 + d1 sum to 0.
 
     Examples
     --------
@@ -172,8 +153,8 @@ class MAP:
     3.0
     """
 
-    d0: tuple[tuple[float, ...], ...]
-    d1: tuple[tuple[float, ...], ...]
+    d0: tuple[tuple[float, ...], ...]  # Rates of moves without an arrival, >= 0 off the diagonal. [1 / time]
+    d1: tuple[tuple[float, ...], ...]  # Rates of moves with an arrival, >= 0; the rows of d0 + d1 sum to 0
 
     @classmethod
     def mmpp(cls, *, generator: Any, rates: Any) -> MAP:

@@ -19,11 +19,12 @@ from qmodels.systems.laws.fields import keep, nested, number, numbers, numeric
 from qmodels.systems.laws.phases import MAP as MAP
 from qmodels.systems.laws.phases import HyperExponential as HyperExponential
 from qmodels.systems.laws.phases import PhaseType as PhaseType
+from qmodels.systems.spec.fields import Documented
 
 INF = float("inf")
 
 
-class _Numbers:
+class _Numbers(Documented):
     """A law whose fields are numbers, each with a check."""
 
     _rules: ClassVar[dict[str, Any]]
@@ -45,18 +46,13 @@ class _Sweeps(_Numbers):
 class Deterministic(_Sweeps):
     """A constant time.
 
-    Parameters
-    ----------
-    mean : float or array
-        The time, 0 allowed. [time]
-
     Examples
     --------
     >>> Deterministic(mean=2).scv
     0.0
     """
 
-    mean: Numeric
+    mean: Numeric  # The time, 0 allowed. [time]
     _rules = {"mean": checks.nonnegative}
 
     @property
@@ -69,18 +65,13 @@ class Deterministic(_Sweeps):
 class Exponential(_Sweeps):
     """The memoryless time.
 
-    Parameters
-    ----------
-    mean : float or array
-        Mean > 0. [time]
-
     Examples
     --------
     >>> Exponential(mean=0.5).scv
     1.0
     """
 
-    mean: Numeric
+    mean: Numeric  # Mean > 0. [time]
     _rules = {"mean": checks.positive}
 
     @property
@@ -93,21 +84,14 @@ class Exponential(_Sweeps):
 class Erlang(_Sweeps):
     """Sum of equal exponential phases.
 
-    Parameters
-    ----------
-    mean : float or array
-        Mean of the sum > 0. [time]
-    phases : int or array of int
-        Number of phases, at least 1.
-
     Examples
     --------
     >>> Erlang(mean=2.0, phases=4).scv
     0.25
     """
 
-    mean: Numeric
-    phases: Numeric
+    mean: Numeric  # Mean of the sum > 0. [time]
+    phases: Numeric  # Number of phases, at least 1
     _rules = {"mean": checks.positive, "phases": checks.count}
 
     @property
@@ -120,17 +104,13 @@ class Erlang(_Sweeps):
 class Gamma(_Sweeps):
     """A gamma law: between deterministic and heavier than exponential by its variation.
 
-    Parameters
-    ----------
-    mean, scv : float or array
-        Mean [time] and squared coefficient of variation, both > 0; the shape is 1 / scv.
-
     Examples
     --------
     >>> Gamma(mean=2.0, scv=3.0).scv
     3.0
     """
 
+    # mean, scv: Mean [time] and squared coefficient of variation, both > 0; the shape is 1 / scv
     mean: Numeric
     scv: Numeric
     _rules = {"mean": checks.positive, "scv": checks.positive}
@@ -140,17 +120,13 @@ class Gamma(_Sweeps):
 class LogNormal(_Numbers):
     """A time whose logarithm is normal.
 
-    Parameters
-    ----------
-    mean, scv : float
-        Mean [time] and squared coefficient of variation of the time itself, both > 0.
-
     Examples
     --------
     >>> LogNormal(mean=2.0, scv=3.0).mean
     2.0
     """
 
+    # mean, scv: Mean [time] and squared coefficient of variation of the time itself, both > 0
     mean: float
     scv: float
     _rules = {"mean": checks.positive, "scv": checks.positive}
@@ -160,21 +136,14 @@ class LogNormal(_Numbers):
 class Weibull(_Numbers):
     """A Weibull law: its tail is exp(-(x / scale)**shape).
 
-    Parameters
-    ----------
-    mean : float
-        Mean > 0. [time]
-    shape : float
-        Shape > 0: 1 is exponential, less is heavier.
-
     Examples
     --------
     >>> round(Weibull(mean=2.0, shape=0.5).scv, 12)
     5.0
     """
 
-    mean: float
-    shape: float
+    mean: float  # Mean > 0. [time]
+    shape: float  # Shape > 0: 1 is exponential, less is heavier
     _rules = {"mean": checks.positive, "shape": checks.positive}
 
     @property
@@ -190,21 +159,14 @@ class Weibull(_Numbers):
 class Pareto(_Numbers):
     """A power law: its tail is (smallest / x)**shape from the smallest time on.
 
-    Parameters
-    ----------
-    mean : float
-        Mean > 0; the smallest time is mean * (shape - 1) / shape. [time]
-    shape : float
-        Tail index > 1. Up to 2 the variance is infinite.
-
     Examples
     --------
     >>> Pareto(mean=3.0, shape=3.0).scv, Pareto(mean=3.0, shape=1.5).scv
     (0.3333333333333333, inf)
     """
 
-    mean: float
-    shape: float
+    mean: float  # Mean > 0; the smallest time is mean * (shape - 1) / shape. [time]
+    shape: float  # Tail index > 1. Up to 2 the variance is infinite
     _rules = {"mean": checks.positive, "shape": checks.positive}
 
     def __post_init__(self) -> None:
@@ -222,17 +184,13 @@ class Pareto(_Numbers):
 class Uniform(_Numbers):
     """A time anywhere between two bounds.
 
-    Parameters
-    ----------
-    low, high : float
-        Bounds, 0 <= low < high. [time]
-
     Examples
     --------
     >>> Uniform(low=0.0, high=2.0).mean
     1.0
     """
 
+    # low, high: Bounds, 0 <= low < high. [time]
     low: float
     high: float
     _rules = {"low": checks.nonnegative, "high": checks.nonnegative}
@@ -257,18 +215,13 @@ class Uniform(_Numbers):
 class Geometric(_Numbers):
     """Whole numbers 1, 2, ...: the memoryless time of clocked systems.
 
-    Parameters
-    ----------
-    mean : float
-        Mean >= 1; each tick ends the time with probability 1 / mean. [ticks]
-
     Examples
     --------
     >>> Geometric(mean=4.0).scv
     0.75
     """
 
-    mean: float
+    mean: float  # Mean >= 1; each tick ends the time with probability 1 / mean. [ticks]
     _rules = {"mean": checks.positive}
 
     def __post_init__(self) -> None:
@@ -283,15 +236,8 @@ class Geometric(_Numbers):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Empirical:
+class Empirical(Documented):
     """Independent draws from a list of times.
-
-    Parameters
-    ----------
-    values : sequence of float
-        Times >= 0. [time]
-    weights : sequence of float, optional
-        Relative frequency of each >= 0; equal if left out.
 
     Examples
     --------
@@ -299,8 +245,8 @@ class Empirical:
     2.0
     """
 
-    values: tuple[float, ...]
-    weights: tuple[float, ...] = ()
+    values: tuple[float, ...]  # Times >= 0. [time]
+    weights: tuple[float, ...] = ()  # Relative frequency of each >= 0; equal if left out
 
     def __post_init__(self) -> None:
         values = numbers("values", checks.nonnegative, self.values, None)
@@ -324,16 +270,11 @@ class Empirical:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Replay:
+class Replay(Documented):
     """A recorded sequence of times, in order; at its end it starts again.
 
     Every replication plays it from its beginning: their spread then shows what else is random,
     not what another recording would have brought.
-
-    Parameters
-    ----------
-    values : sequence of float
-        Times >= 0, not all 0. [time]
 
     Examples
     --------
@@ -341,7 +282,7 @@ class Replay:
     1.0
     """
 
-    values: tuple[float, ...]
+    values: tuple[float, ...]  # Times >= 0, not all 0. [time]
 
     def __post_init__(self) -> None:
         values = numbers("values", checks.nonnegative, self.values, None)

@@ -30,35 +30,6 @@ class Dram(Declared, prefix="dram."):
 
     Numeric fields may be arrays (a sweep); ``page_policy`` is one word.
 
-    Parameters
-    ----------
-    channels : int
-        Memory channels, 1 to 16 (STNoC's limit, [1]_ sec. VI).
-    banks : int
-        Banks of a channel ([2]_ sec. 4.1: 8).
-    interleaving_step : int
-        Consecutive blocks in a channel before the address map moves on. [blocks]
-    bank_step : int
-        Consecutive blocks of a channel in one bank before the next bank (our assumption: 32, a
-        row, so that the order of addresses is row, bank, column). [blocks]
-    page_policy : {"open", "closed"}
-        Whether rows stay open after an access.
-    burst_cycles : float
-        Data-bus time of one segment ([2]_ sec. 4.1: 4; 64 bytes on a DDR2-800 bus as in [1]_). [cycles]
-    recovery_cycles : float
-        Further time a bank is busy after a burst that opened its row ([2]_ sec. 4.1: 8). [cycles]
-    precharge_cycles : float
-        Time to close a row before another one opens, open pages only (DDR2-800 tRP, 12.5 ns). [cycles]
-    access_cycles : float
-        Fixed controller and array latency of every access (gem5's RubyMemoryControl of [1]_: 12). [cycles]
-    row_bytes : int
-        Bytes of one row (our assumption: 2 KiB). [bytes]
-    refresh_interval_cycles, refresh_cycles : float
-        Mean time between refreshes of a channel, and how long one keeps its banks from starting an
-        access; 0 without refresh. Channels take turns evenly, and a refresh closes the rows. [cycles]
-    clock_ghz : float
-        Memory clock (DDR2-800: 0.4). [GHz]
-
     References
     ----------
     .. [1] M. D. Grammatikakis et al., "Address Interleaving for Low-Cost NoCs".
@@ -66,19 +37,29 @@ class Dram(Declared, prefix="dram."):
        memory management in high-speed network processors", DAC 2002.
     """
 
-    channels: Numeric = count(4, maximum=16)
-    banks: Numeric = count(8, maximum=MOST_BANKS)
+    channels: Numeric = count(4, maximum=16)  # Memory channels, 1 to 16 (STNoC's limit, [1]_ sec. VI)
+    banks: Numeric = count(8, maximum=MOST_BANKS)  # Banks of a channel ([2]_ sec. 4.1: 8)
+    # Consecutive blocks in a channel before the address map moves on. [blocks]
     interleaving_step: Numeric = count(1, maximum=MOST_BLOCKS)
+    # Consecutive blocks of a channel in one bank before the next bank (our assumption: 32, a row, so that the
+    # order of addresses is row, bank, column). [blocks]
     bank_step: Numeric = count(32, maximum=MOST_BLOCKS)
-    page_policy: str = choice("open", PAGE_POLICIES)
+    page_policy: str = choice("open", PAGE_POLICIES)  # Whether rows stay open after an access
+    # Data-bus time of one segment ([2]_ sec. 4.1: 4; 64 bytes on a DDR2-800 bus as in [1]_). [cycles]
     burst_cycles: Numeric = positive(4)
+    # Further time a bank is busy after a burst that opened its row ([2]_ sec. 4.1: 8). [cycles]
     recovery_cycles: Numeric = nonnegative(8)
+    # Time to close a row before another one opens, open pages only (DDR2-800 tRP, 12.5 ns). [cycles]
     precharge_cycles: Numeric = nonnegative(5)
+    # Fixed controller and array latency of every access (gem5's RubyMemoryControl of [1]_: 12). [cycles]
     access_cycles: Numeric = nonnegative(12)
-    row_bytes: Numeric = count(2048)
+    row_bytes: Numeric = count(2048)  # Bytes of one row (our assumption: 2 KiB). [bytes]
+    # refresh_interval_cycles, refresh_cycles: Mean time between refreshes of a channel, and how long one
+    # keeps its banks from starting an access; 0 without refresh. Channels take turns evenly, and a refresh
+    # closes the rows. [cycles]
     refresh_interval_cycles: Numeric = nonnegative(0)
     refresh_cycles: Numeric = nonnegative(0)
-    clock_ghz: Numeric = positive(0.4)
+    clock_ghz: Numeric = positive(0.4)  # Memory clock (DDR2-800: 0.4). [GHz]
 
     __toml_default__: ClassVar[bool] = True
 

@@ -20,41 +20,22 @@ SPAN = 1 << 24
 
 @dataclass(frozen=True, kw_only=True)
 class RandomBlocks(Declared, prefix="traffic."):
-    """Every access goes to a random bank of a random channel; accesses arrive as a Poisson process.
+    """Every access goes to a random bank of a random channel; accesses arrive as a Poisson process."""
 
-    Parameters
-    ----------
-    arrival_rate : float or array
-        Accesses of the whole system. [blocks/cycle]
-    write_fraction : float
-        Share of the accesses that are writes.
-    row_hit_probability : float
-        Probability that an access is to the row that its bank was asked for last; otherwise the row
-        is a new one.
-    """
-
-    arrival_rate: Numeric = nonnegative(0.05)
-    write_fraction: float = probability(0.0)
+    arrival_rate: Numeric = nonnegative(0.05)  # Accesses of the whole system. [blocks/cycle]
+    write_fraction: float = probability(0.0)  # Share of the accesses that are writes
+    # Probability that an access is to the row that its bank was asked for last; otherwise the row is a new
+    # one
     row_hit_probability: float = probability(0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StridedBlocks(Declared, prefix="traffic."):
-    """One stream of accesses a fixed distance apart, arriving as a Poisson process.
+    """One stream of accesses a fixed distance apart, arriving as a Poisson process."""
 
-    Parameters
-    ----------
-    arrival_rate : float or array
-        Accesses of the whole system. [blocks/cycle]
-    stride : int
-        Distance of consecutive accesses; 1 is a sequential stream. [blocks]
-    write_fraction : float
-        Share of the accesses that are writes, at random.
-    """
-
-    arrival_rate: Numeric = nonnegative(0.05)
-    stride: int = count(1)
-    write_fraction: float = probability(0.0)
+    arrival_rate: Numeric = nonnegative(0.05)  # Accesses of the whole system. [blocks/cycle]
+    stride: int = count(1)  # Distance of consecutive accesses; 1 is a sequential stream. [blocks]
+    write_fraction: float = probability(0.0)  # Share of the accesses that are writes, at random
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,30 +88,6 @@ class DramSystem(Replaceable, Declared):
     wait apart: writes are served when no read waits or ``write_high`` of them wait, until only
     ``write_low`` are left.
 
-    Parameters
-    ----------
-    timing : DramTiming
-        Of the devices.
-    geometry : DramGeometry
-        Channels, ranks, bank groups, banks and rows.
-    page_policy : {"open", "closed"}
-        Whether a row stays open after an access. A closed row is closed with the access itself.
-    scheduler : {"in-order", "oldest-ready-first", "fr-fcfs"}
-        In order: accesses use the bus in the order of their arrival, reads and writes alike. Oldest
-        ready first: of the banks' oldest accesses, the first whose next command may be given.
-        FR-FCFS: the same, but accesses to the open row of a bank pass those to other rows, up to
-        ``row_hit_cap`` of them in a row.
-    row_hit_cap : int
-        Row hits that may pass an older access to the bank.
-    write_high, write_low : int
-        Waiting writes of a channel at which its reads stop, and resume.
-    controller_cycles : int
-        Fixed time an access spends in the controller. [cycles]
-    address_map : Interleaved or BitFields
-        Where a block is; `RandomBlocks` need none.
-    traffic : RandomBlocks, StridedBlocks, Packets or AddressTrace
-        What is asked.
-
     Raises
     ------
     ValueError
@@ -143,16 +100,23 @@ class DramSystem(Replaceable, Declared):
     (32, 25.6)
     """
 
-    timing: DramTiming
+    timing: DramTiming  # Of the devices
+    # Channels, ranks, bank groups, banks and rows
     geometry: DramGeometry = field(default_factory=DramGeometry)
+    # Whether a row stays open after an access. A closed row is closed with the access itself
     page_policy: str = choice("open", PAGE_POLICIES)
+    # In order: accesses use the bus in the order of their arrival, reads and writes alike. Oldest ready
+    # first: of the banks' oldest accesses, the first whose next command may be given. FR-FCFS: the same, but
+    # accesses to the open row of a bank pass those to other rows, up to ``row_hit_cap`` of them in a row
     scheduler: str = choice("fr-fcfs", SCHEDULERS)
-    row_hit_cap: int = count(4)
+    row_hit_cap: int = count(4)  # Row hits that may pass an older access to the bank
+    # write_high, write_low: Waiting writes of a channel at which its reads stop, and resume
     write_high: int = count(26)
     write_low: int = count(6, minimum=0)
-    controller_cycles: int = count(0, minimum=0)
+    controller_cycles: int = count(0, minimum=0)  # Fixed time an access spends in the controller. [cycles]
+    # Where a block is; `RandomBlocks` need none
     address_map: Interleaved | BitFields = field(default_factory=Interleaved)
-    traffic: DramTraffic = field(default_factory=RandomBlocks)
+    traffic: DramTraffic = field(default_factory=RandomBlocks)  # What is asked
 
     __toml_keys__: ClassVar[tuple[str, ...]] = ("preset",)
     __toml_words__: ClassVar[tuple[str, ...]] = tuple(PRESETS)

@@ -22,15 +22,6 @@ class BankedChannels(Declared, prefix="memory."):
     the channel with the fewest busy banks of those whose bank with that part is idle; if there is none it
     waits for one, first come, first served by part.
 
-    Parameters
-    ----------
-    service : Law
-        Service times of a bank while the others of its channel are idle. [ns]
-    channels, banks : int
-        Channels, and banks of each.
-    speeds : tuple of float
-        Speed of a bank while 1, 2, ... banks of its channel are busy, the last value for more.
-
     Examples
     --------
     >>> from qmodels.systems.laws.times import Exponential
@@ -38,9 +29,11 @@ class BankedChannels(Declared, prefix="memory."):
     (1.0, 0.7)
     """
 
-    service: Law
+    service: Law  # Service times of a bank while the others of its channel are idle. [ns]
+    # channels, banks: Channels, and banks of each
     channels: int = count(1, maximum=4096)
     banks: int = count(2, maximum=64)
+    # Speed of a bank while 1, 2, ... banks of its channel are busy, the last value for more
     speeds: tuple[float, ...] = (1.0,)
 
     def __post_init__(self) -> None:
@@ -132,31 +125,20 @@ class InterleavedRegion(Declared, prefix="region."):
     Enabled, ``step_bytes`` of consecutive addresses lie on one channel, the next on the next one
     in turn. Disabled, each channel has one contiguous part of the range, in the same order.
 
-    Parameters
-    ----------
-    start_bytes, size_bytes : int
-        First address and length; the length is a multiple of the step times the channels. [bytes]
-    channels : tuple of int
-        Nodes of the channels, at most 16, all different.
-    step_bytes : int
-        Interleaving step. [bytes]
-    offset : int
-        Position in ``channels`` of the one that has the first address.
-    enabled : bool
-        Whether addresses are interleaved.
-
     References
     ----------
     .. [1] M. D. Grammatikakis et al., "Address Interleaving for Low-Cost NoCs", sections III and
        VII (regions with channel offset, interleaving step and number of channels; up to 16 channels).
     """
 
+    # start_bytes, size_bytes: First address and length; the length is a multiple of the step times the
+    # channels. [bytes]
     start_bytes: int = count(minimum=0)
     size_bytes: int = count()
-    channels: tuple[int, ...] = count(minimum=0)
-    step_bytes: int = count(128)
-    offset: int = 0
-    enabled: bool = flag(True)
+    channels: tuple[int, ...] = count(minimum=0)  # Nodes of the channels, at most 16, all different
+    step_bytes: int = count(128)  # Interleaving step. [bytes]
+    offset: int = 0  # Position in ``channels`` of the one that has the first address
+    enabled: bool = flag(True)  # Whether addresses are interleaved
 
     def _check_relations(self) -> None:
         if not 1 <= len(self.channels) <= MOST_CHANNELS:
@@ -181,11 +163,6 @@ class InterleavedRegion(Declared, prefix="region."):
 class MemoryMap(Declared):
     """Up to 16 regions of addresses that do not overlap.
 
-    Parameters
-    ----------
-    regions : tuple of InterleavedRegion
-        The sets.
-
     Examples
     --------
     >>> region = InterleavedRegion(start_bytes=4096, size_bytes=4096, channels=(8, 9), step_bytes=256)
@@ -194,7 +171,7 @@ class MemoryMap(Declared):
     (0, 9, 44)
     """
 
-    regions: tuple[InterleavedRegion, ...]
+    regions: tuple[InterleavedRegion, ...]  # The sets
 
     def _check_relations(self) -> None:
         if not 1 <= len(self.regions) <= MOST_SETS:

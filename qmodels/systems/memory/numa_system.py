@@ -194,17 +194,6 @@ class _Core:
 class NumaMachine(Replaceable, Declared):
     """Cores, memories and DMA channels, and the work they do.
 
-    Parameters
-    ----------
-    chip : NumaChip
-        Cores and memory controllers on their network.
-    dma : DmaEngine
-        Channels, their costs, and which core uses which.
-    work : BlockWork
-        What the cores do, and where its data lie.
-    clock_ghz : float
-        Clock of all cycles in the parts. [GHz]
-
     Raises
     ------
     ValueError
@@ -220,10 +209,10 @@ class NumaMachine(Replaceable, Declared):
     (1,)
     """
 
-    chip: NumaChip = field(default_factory=NumaChip)
-    dma: DmaEngine = field(default_factory=DmaEngine)
-    work: BlockWork = field(default_factory=BlockWork)
-    clock_ghz: float = positive(1.0)
+    chip: NumaChip = field(default_factory=NumaChip)  # Cores and memory controllers on their network
+    dma: DmaEngine = field(default_factory=DmaEngine)  # Channels, their costs, and which core uses which
+    work: BlockWork = field(default_factory=BlockWork)  # What the cores do, and where its data lie
+    clock_ghz: float = positive(1.0)  # Clock of all cycles in the parts. [GHz]
 
     metric_names: ClassVar[MetricNames] = MetricNames(
         (

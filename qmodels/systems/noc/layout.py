@@ -33,15 +33,23 @@ def grid_nodes(shape: tuple[int, ...]) -> int:
 class Layout(Declared, prefix="topology."):
     """The fields of a `qmodels.systems.noc.topology.Topology`, which adds the routes through it."""
 
-    kind: str = choice("spidergon", KINDS)
+    kind: str = choice("spidergon", KINDS)  # Shape. Links run both ways, on the ring of a Spidergon as well
+    # Number of nodes, at least 2; even and at least 4 for a Spidergon
     nodes: int = count(16, minimum=2, maximum=MOST_NODES)
+    # Directed links of a custom topology, see `from_graph`; empty for the others
     edges: tuple[tuple[int, int], ...] = ()
+    # Routers of a mesh or torus in each dimension; by default two dimensions, as square as possible. Two
+    # routers of a torus are joined by one link each way, not two
     shape: tuple[int, ...] = ()
-    concentration: int = count(1)
+    concentration: int = count(1)  # Nodes that share a router of a mesh or torus
+    # Cycles of wire of every link beyond the one of the router's output. [cycles]
     delay: int = count(0, minimum=0)
+    # The same link by link, in the order of ``edges``, for a custom topology. [cycles]
     edge_delays: tuple[int, ...] = ()
+    # Width of each link of a custom topology; a flit takes several cycles on a link that is narrower than the
+    # network's. [bytes]
     edge_widths: tuple[int, ...] = ()
-    roles: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()  # What each node is; by default both
 
     def _check_relations(self) -> None:
         if self.kind == "spidergon" and (self.nodes < 4 or self.nodes % 2):

@@ -20,27 +20,6 @@ class Router(Declared, prefix="router."):
     A packet holds a virtual channel of the next buffer from its head to its tail, and the switch for
     as long as its flits follow one another, unless every flit competes for it.
 
-    Parameters
-    ----------
-    virtual_channels : int
-        Virtual channels of each input.
-    buffer_flits : int
-        Buffer of each virtual channel. [flits]
-    pipeline_cycles : int
-        Cycles of a head through a router and the first cycle of wire behind it. [cycles]
-    credit_cycles : int
-        Cycles from a flit leaving a buffer until the next one can use its place, more than
-        ``pipeline_cycles``. [cycles]
-    arbitration : {"round_robin", "fcfs", "priority", "weighted"}
-        Who gets an output: inputs in turn; the packet that has been in the router longest; 8 fixed
-        priorities with the inputs in turn inside each; or inputs by the weights of their flows (fair
-        bandwidth allocation).
-    hold_switch_for_packet : bool
-        Whether a packet that has won the switch keeps it while its next flit is there and has a credit:
-        packets are then not interleaved on a link. Otherwise each flit competes anew, and packets in
-        several virtual channels share a link flit by flit. BookSim2's setting of that name, which it
-        leaves off by default; the two differ only with several virtual channels and flits.
-
     Notes
     -----
     The defaults are those of a one-stage router of BookSim2 [1]_ with speculative allocation: a
@@ -57,11 +36,20 @@ class Router(Declared, prefix="router."):
     2
     """
 
-    virtual_channels: int = count(2, maximum=32)
-    buffer_flits: int = count(8, maximum=32_767)
+    virtual_channels: int = count(2, maximum=32)  # Virtual channels of each input
+    buffer_flits: int = count(8, maximum=32_767)  # Buffer of each virtual channel. [flits]
+    # Cycles of a head through a router and the first cycle of wire behind it. [cycles]
     pipeline_cycles: int = count(3)
+    # Cycles from a flit leaving a buffer until the next one can use its place, more than ``pipeline_cycles``.
+    # [cycles]
     credit_cycles: int = count(5)
+    # Who gets an output: inputs in turn; the packet that has been in the router longest; 8 fixed priorities
+    # with the inputs in turn inside each; or inputs by the weights of their flows (fair bandwidth allocation)
     arbitration: str = choice("round_robin", ARBITRATIONS)
+    # Whether a packet that has won the switch keeps it while its next flit is there and has a credit: packets
+    # are then not interleaved on a link. Otherwise each flit competes anew, and packets in several virtual
+    # channels share a link flit by flit. BookSim2's setting of that name, which it leaves off by default; the
+    # two differ only with several virtual channels and flits
     hold_switch_for_packet: bool = flag(True)
 
     def _check_relations(self) -> None:
@@ -75,44 +63,25 @@ class Router(Declared, prefix="router."):
 
 @dataclass(frozen=True, kw_only=True)
 class QosRule(Declared, prefix="qos."):
-    """Service that certain packets get.
+    """Service that certain packets get."""
 
-    Parameters
-    ----------
-    source, target : int
-        Nodes the rule is for; -1 for all.
-    priority : int
-        0, the highest, to 7; -1 leaves that of the packet class. Used by the arbitration "priority".
-    weight : float
-        Share of an output relative to others that want it. Used by the arbitration "weighted".
-    circuit : bool
-        Whether the flow has a path of its own that others wait for (guaranteed throughput).
-    """
-
+    # source, target: Nodes the rule is for; -1 for all
     source: int = count(-1, minimum=-1)
     target: int = count(-1, minimum=-1)
+    # 0, the highest, to 7; -1 leaves that of the packet class. Used by the arbitration "priority"
     priority: int = count(-1, minimum=-1, maximum=PRIORITIES - 1)
+    # Share of an output relative to others that want it. Used by the arbitration "weighted"
     weight: float = positive(1.0)
+    # Whether the flow has a path of its own that others wait for (guaranteed throughput)
     circuit: bool = flag(False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PacketClass(Declared, prefix="packet."):
-    """One kind of packet in a mix.
+    """One kind of packet in a mix."""
 
-    Parameters
-    ----------
-    payload_bytes : int
-        Bytes beside the header. [bytes]
-    flits : int
-        Flits of the packet; 0 derives them from header, payload and link width. [flits]
-    share : float
-        Relative frequency: shares are divided by their sum.
-    priority : int
-        0, the highest, to 7.
-    """
-
-    payload_bytes: int = count(128, minimum=0)
+    payload_bytes: int = count(128, minimum=0)  # Bytes beside the header. [bytes]
+    # Flits of the packet; 0 derives them from header, payload and link width. [flits]
     flits: int = count(0, minimum=0)
-    share: float = positive(1.0)
-    priority: int = count(0, minimum=0, maximum=PRIORITIES - 1)
+    share: float = positive(1.0)  # Relative frequency: shares are divided by their sum
+    priority: int = count(0, minimum=0, maximum=PRIORITIES - 1)  # 0, the highest, to 7

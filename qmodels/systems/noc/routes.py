@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
+from qmodels.systems.spec.fields import Documented
 
 Vertex = tuple[int, int]
 Integers = npt.NDArray[np.integer[Any]]
@@ -25,23 +26,14 @@ ANY_CLASS = -1
 
 
 @dataclass(frozen=True, kw_only=True)
-class SourceRoute:
-    """One entry of a source's routing table.
+class SourceRoute(Documented):
+    """One entry of a source's routing table."""
 
-    Parameters
-    ----------
-    source, target : int
-        Nodes.
-    routers : tuple of int
-        Routers visited, both ends included.
-    share : float
-        Part of the packets between the two nodes that take this route; the shares of a pair add up
-        to 1.
-    """
-
+    # source, target: Nodes
     source: int
     target: int
-    routers: tuple[int, ...]
+    routers: tuple[int, ...]  # Routers visited, both ends included
+    # Part of the packets between the two nodes that take this route; the shares of a pair add up to 1
     share: float = 1.0
 
 

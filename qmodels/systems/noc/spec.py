@@ -123,46 +123,6 @@ USUAL_RATE = 0.01
 class Noc(Replaceable, Declared):
     """Routers, links and the packets they carry.
 
-    Parameters
-    ----------
-    topology : Topology
-        See `qmodels.systems.noc.topology`.
-    routing : str
-        See `qmodels.systems.noc.routing.find_routes`.
-    routes : tuple of SourceRoute
-        The tables of the sources, for the routing "table".
-    ties : {"first", "split"}
-        Which way round a ring if both are equally long.
-    vc_classes : {"dateline", "none"}
-        Whether the virtual channels are divided into two classes on hops for which the routing names
-        one (rings, tori, o1turn): the lower and the upper half.
-    router : Router
-        All routers.
-    traffic : Pattern, Permutation, RateMatrix, Interleaved or Transactions
-        Who sends to whom; left out, all nodes to all alike.
-    injection_rate : float or array, optional
-        Packets per cycle of a node that sends, on average over these nodes; not used by transactions.
-        An array is a load curve. Left out, a `RateMatrix` has its own rates, and all else 0.01; given,
-        the rates of a matrix are scaled to this mean. See `mean_rate`. [packets/cycle]
-    process : Bernoulli, Poisson, OnOff or Law
-        When packets are injected; also ``"bernoulli"`` or ``"poisson"``. Of a law of their gaps the
-        shape counts; the model takes exponential and hyperexponential ones, the simulator all.
-    link_width : int
-        Width of the links: a flit. [bytes]
-    header_bytes : int
-        Header of every packet. [bytes]
-    packet_bytes : int
-        Data of a packet. [bytes]
-    flits_per_packet : int
-        Flits of a packet, which then has no more data than fits in; 0 derives them:
-        ceil((header + data) / link width). [flits]
-    mix : tuple of PacketClass
-        Several kinds of packets, instead of ``packet_bytes`` and ``flits_per_packet``.
-    qos : tuple of QosRule
-        Priorities, weights and circuits of flows; the first rule for a flow counts.
-    clock_ghz : float
-        Clock of the network. [GHz]
-
     Raises
     ------
     ValueError
@@ -180,22 +140,34 @@ class Noc(Replaceable, Declared):
     (9, ('inject 0', '0->8', '8->7', '7->6', 'eject 6'))
     """
 
-    topology: Topology = field(default_factory=Topology)
-    routing: str = choice("default", ROUTINGS)
-    routes: tuple[SourceRoute, ...] = ()
-    ties: str = choice("first", TIES)
+    topology: Topology = field(default_factory=Topology)  # See `qmodels.systems.noc.topology`
+    routing: str = choice("default", ROUTINGS)  # See `qmodels.systems.noc.routing.find_routes`
+    routes: tuple[SourceRoute, ...] = ()  # The tables of the sources, for the routing "table"
+    ties: str = choice("first", TIES)  # Which way round a ring if both are equally long
+    # Whether the virtual channels are divided into two classes on hops for which the routing names one
+    # (rings, tori, o1turn): the lower and the upper half
     vc_classes: str = choice("dateline", ("dateline", "none"))
-    router: Router = field(default_factory=Router)
+    router: Router = field(default_factory=Router)  # All routers
+    # Who sends to whom; left out, all nodes to all alike
     traffic: Pattern | Permutation | RateMatrix | Interleaved | Transactions = None  # type: ignore[assignment]
+    # Packets per cycle of a node that sends, on average over these nodes; not used by transactions. An array
+    # is a load curve. Left out, a `RateMatrix` has its own rates, and all else 0.01; given, the rates of a
+    # matrix are scaled to this mean. See `mean_rate`. [packets/cycle]
     injection_rate: Numeric = None
+    # When packets are injected; also ``"bernoulli"`` or ``"poisson"``. Of a law of their gaps the shape
+    # counts; the model takes exponential and hyperexponential ones, the simulator all
     process: Bernoulli | Poisson | OnOff | Law = field(default_factory=Bernoulli)
-    link_width: int = 16
-    header_bytes: int = 8
-    packet_bytes: int = 128
+    link_width: int = 16  # Width of the links: a flit. [bytes]
+    header_bytes: int = 8  # Header of every packet. [bytes]
+    packet_bytes: int = 128  # Data of a packet. [bytes]
+    # Flits of a packet, which then has no more data than fits in; 0 derives them: ceil((header + data) / link
+    # width). [flits]
     flits_per_packet: int = 0
+    # Several kinds of packets, instead of ``packet_bytes`` and ``flits_per_packet``
     mix: tuple[PacketClass, ...] = ()
+    # Priorities, weights and circuits of flows; the first rule for a flow counts
     qos: tuple[QosRule, ...] = ()
-    clock_ghz: float = positive(1.0)
+    clock_ghz: float = positive(1.0)  # Clock of the network. [GHz]
 
     metric_names: ClassVar[MetricNames] = MetricNames(
         both=(

@@ -145,29 +145,6 @@ class Topology(Layout):
 
     Routers of grids are numbered with the last dimension fastest: rows before columns.
 
-    Parameters
-    ----------
-    kind : {"spidergon", "ring", "mesh", "torus", "crossbar", "bus", "custom"}
-        Shape. Links run both ways, on the ring of a Spidergon as well.
-    nodes : int
-        Number of nodes, at least 2; even and at least 4 for a Spidergon.
-    edges : tuple of (int, int)
-        Directed links of a custom topology, see `from_graph`; empty for the others.
-    shape : tuple of int
-        Routers of a mesh or torus in each dimension; by default two dimensions, as square as
-        possible. Two routers of a torus are joined by one link each way, not two.
-    concentration : int
-        Nodes that share a router of a mesh or torus.
-    delay : int
-        Cycles of wire of every link beyond the one of the router's output. [cycles]
-    edge_delays : tuple of int
-        The same link by link, in the order of ``edges``, for a custom topology. [cycles]
-    edge_widths : tuple of int
-        Width of each link of a custom topology; a flit takes several cycles on a link that is
-        narrower than the network's. [bytes]
-    roles : tuple of {"initiator", "memory", "both"}
-        What each node is; by default both.
-
     Raises
     ------
     ValueError

@@ -332,17 +332,6 @@ class DataQueueing(Replaceable, Declared):
     A metric about something that does not happen (no small packets, no worst cases) is 0; cycles are those
     of the pointer memory.
 
-    Parameters
-    ----------
-    data : DataMemory
-        Banked memory of the segments.
-    allocation : Allocation
-        Free lists.
-    pointer : PointerMemory
-        Memory of queues and links.
-    traffic : QueueTraffic
-        Packets, queues and service.
-
     Raises
     ------
     ValueError
@@ -362,10 +351,10 @@ class DataQueueing(Replaceable, Declared):
     ValueError: allocation.vms1_size must be at most data.segments = 1000, got 4194304
     """
 
-    data: DataMemory = field(default_factory=DataMemory)
-    allocation: Allocation = field(default_factory=Allocation)
-    pointer: PointerMemory = field(default_factory=PointerMemory)
-    traffic: QueueTraffic = field(default_factory=QueueTraffic)
+    data: DataMemory = field(default_factory=DataMemory)  # Banked memory of the segments
+    allocation: Allocation = field(default_factory=Allocation)  # Free lists
+    pointer: PointerMemory = field(default_factory=PointerMemory)  # Memory of queues and links
+    traffic: QueueTraffic = field(default_factory=QueueTraffic)  # Packets, queues and service
 
     metric_names: ClassVar[MetricNames] = MetricNames(
         both=(

@@ -54,56 +54,44 @@ class FreeList(Declared, prefix="free_list."):
     Lists start as runs of consecutive blocks in random order. Numeric fields may be arrays (a
     sweep).
 
-    Parameters
-    ----------
-    segments : int
-        Blocks in all ([1]_ sec. 4.2: 4M of 64 bytes). [blocks]
-    alloc_trial_count : int
-        Most head blocks examined for one segment ([1]_ sec. 5.2.1: explored over 1 to 5).
-    small_packet_segments : int
-        Most segments of a small packet ([1]_ SmallPktSize, explored over 0 to 4); 0 keeps one list
-        for all. [segments]
-    vms1_share : float
-        Part of the blocks that VMS1 keeps where small packets have lists of their own ([1]_
-        Vms1Size, over all blocks).
-    return_order : {"together", "as-read", "random"}
-        How the blocks of a packet return to the tail: in one piece and in their order, once all have been
-        read; one by one, each as soon as what `Free` does with it is over; or in one piece in random order
-        (the last two take a write more for each block: ``dequeue_accesses``). Models take the list as it is
-        found, with runs of ``mean_run_length``; the trials of a `System` meet independent blocks, which
-        is exact for single blocks and for those of many packets that return as read.
-        `qmodels.allocator.free_list` has what each order comes to in the long run.
-    mean_run_length : float
-        Mean length of the runs of consecutive addresses in the list: ``inf`` is a fresh list,
-        1 a thoroughly shuffled one. Each time a block is used, the end of a packet cuts its run
-        with probability 1 / (mean segments of a packet); packets that are freed whole keep the
-        rest together, other return orders leave no runs. [blocks]
-    enqueue_accesses, dequeue_accesses : float
-        Pointer accesses for a stored segment besides its allocation (linking it), and for a
-        drained one (following the link) ([1]_ sec. 3). [accesses]
-    enqueue_packet_accesses, dequeue_packet_accesses : float
-        Pointer accesses once a packet: the queue's descriptor read and written; the same when
-        it is drained and one write that returns all its blocks ([1]_ sec. 5.2.2); each further
-        block of a small packet takes a write of its own. [accesses]
-    clock_ghz : float
-        Pointer-memory clock, one 64-bit access a cycle (our assumption: that of the network). [GHz]
-
     References
     ----------
     .. [1] Ch. Ykman-Couvreur et al., "System-level performance optimization of the data queueing
        memory management in high-speed network processors", DAC 2002.
     """
 
+    # Blocks in all ([1]_ sec. 4.2: 4M of 64 bytes). [blocks]
     segments: Numeric = count(4_194_304, maximum=2**31 - 1)
+    # Most head blocks examined for one segment ([1]_ sec. 5.2.1: explored over 1 to 5)
     alloc_trial_count: Numeric = count(2, maximum=1024)
+    # Most segments of a small packet ([1]_ SmallPktSize, explored over 0 to 4); 0 keeps one list for all.
+    # [segments]
     small_packet_segments: Numeric = count(0, minimum=0)
+    # Part of the blocks that VMS1 keeps where small packets have lists of their own ([1]_ Vms1Size, over all
+    # blocks)
     vms1_share: Numeric = probability(0.5)
+    # How the blocks of a packet return to the tail: in one piece and in their order, once all have been read;
+    # one by one, each as soon as what `Free` does with it is over; or in one piece in random order (the last
+    # two take a write more for each block: ``dequeue_accesses``). Models take the list as it is found, with
+    # runs of ``mean_run_length``; the trials of a `System` meet independent blocks, which is exact for single
+    # blocks and for those of many packets that return as read. `qmodels.allocator.free_list` has what each
+    # order comes to in the long run
     return_order: str = choice("together", RETURN_ORDERS)
+    # Mean length of the runs of consecutive addresses in the list: ``inf`` is a fresh list, 1 a thoroughly
+    # shuffled one. Each time a block is used, the end of a packet cuts its run with probability 1 / (mean
+    # segments of a packet); packets that are freed whole keep the rest together, other return orders leave no
+    # runs. [blocks]
     mean_run_length: Numeric = at_least(64.0, 1.0)
+    # enqueue_accesses, dequeue_accesses: Pointer accesses for a stored segment besides its allocation
+    # (linking it), and for a drained one (following the link) ([1]_ sec. 3). [accesses]
     enqueue_accesses: Numeric = nonnegative(1)
     dequeue_accesses: Numeric = nonnegative(1)
+    # enqueue_packet_accesses, dequeue_packet_accesses: Pointer accesses once a packet: the queue's descriptor
+    # read and written; the same when it is drained and one write that returns all its blocks ([1]_ sec.
+    # 5.2.2); each further block of a small packet takes a write of its own. [accesses]
     enqueue_packet_accesses: Numeric = nonnegative(2)
     dequeue_packet_accesses: Numeric = nonnegative(3)
+    # Pointer-memory clock, one 64-bit access a cycle (our assumption: that of the network). [GHz]
     clock_ghz: Numeric = positive(1.0)
 
     @property

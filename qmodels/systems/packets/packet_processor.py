@@ -38,38 +38,22 @@ class ProcessorNoc(Declared, prefix="noc."):
 
     Numeric fields other than ``initiators`` and those of the routers may be arrays (a sweep).
 
-    Parameters
-    ----------
-    topology : Topology
-        Shape and routes ([1]_: Spidergon of 8, 16 or 32 nodes).
-    routing : str
-        A routing with one path for each pair of nodes, see `qmodels.systems.noc.routing.find_routes`.
-    router : Router
-        All routers (our assumption: one stage, 2 virtual channels of 8 flits).
-    initiators : int
-        Packet engines, each on a node of its own ([1]_, first set-up: 4).
-    link_width : int
-        Width of every link ([1]_: 8, 16 or 32). [bytes]
-    header_bytes : int
-        Header of every NoC packet ([1]_: 8). [bytes]
-    payload_bytes : int
-        Largest payload of a NoC packet ([1]_: 128). [bytes]
-    clock_ghz : float
-        Network clock ([1]_: 1). [GHz]
-
     References
     ----------
     .. [1] M. D. Grammatikakis et al., "Address Interleaving for Low-Cost NoCs".
     """
 
+    # Shape and routes ([1]_: Spidergon of 8, 16 or 32 nodes)
     topology: Topology = field(default_factory=Topology)
+    # A routing with one path for each pair of nodes, see `qmodels.systems.noc.routing.find_routes`
     routing: str = "default"
+    # All routers (our assumption: one stage, 2 virtual channels of 8 flits)
     router: Router = field(default_factory=Router)
-    initiators: int = 4
-    link_width: Numeric = count(16)
-    header_bytes: Numeric = count(8)
-    payload_bytes: Numeric = count(128)
-    clock_ghz: Numeric = positive(1.0)
+    initiators: int = 4  # Packet engines, each on a node of its own ([1]_, first set-up: 4)
+    link_width: Numeric = count(16)  # Width of every link ([1]_: 8, 16 or 32). [bytes]
+    header_bytes: Numeric = count(8)  # Header of every NoC packet ([1]_: 8). [bytes]
+    payload_bytes: Numeric = count(128)  # Largest payload of a NoC packet ([1]_: 128). [bytes]
+    clock_ghz: Numeric = positive(1.0)  # Network clock ([1]_: 1). [GHz]
 
     def _check_relations(self) -> None:
         checks.count("noc.initiators", self.initiators, maximum=self.topology.nodes - 1)
@@ -167,26 +151,6 @@ class PacketProcessor(Replaceable, Declared):
     random engine and come back over the response network. With the last one the packet leaves
     and its blocks return to the free list's tail together.
 
-    Parameters
-    ----------
-    workload : Workload
-        Packets, lookups and how long packets are held.
-    noc : ProcessorNoc
-        The networks between packet engines and memory channels.
-    dram : Dram or DramSystem
-        Memory of packets and of the lookup table: banks that serve in order, or devices behind the
-        controllers of `qmodels.dram`, whose own traffic does not count; a segment of several of their blocks
-        is an access of as many bursts to one row. A write is done when its data are in
-        the device, and an access is unfinished until then, or until its data are there.
-    llc : Llc
-        Cache slices that lookups go to first.
-    free_list : FreeList
-        Which blocks of the memory are free, and the pointer memory that says so.
-    energy : Energy
-        What events and parts are charged in energy.
-    cost : Cost
-        What parts are charged in area.
-
     Raises
     ------
     ValueError
@@ -202,13 +166,19 @@ class PacketProcessor(Replaceable, Declared):
     (5, 9)
     """
 
-    workload: Workload = field(default_factory=Workload)
+    workload: Workload = field(default_factory=Workload)  # Packets, lookups and how long packets are held
+    # The networks between packet engines and memory channels
     noc: ProcessorNoc = field(default_factory=ProcessorNoc)
+    # Memory of packets and of the lookup table: banks that serve in order, or devices behind the controllers
+    # of `qmodels.dram`, whose own traffic does not count; a segment of several of their blocks is an access
+    # of as many bursts to one row. A write is done when its data are in the device, and an access is
+    # unfinished until then, or until its data are there
     dram: Dram | DramSystem = field(default_factory=Dram)
-    llc: Llc = field(default_factory=Llc)
+    llc: Llc = field(default_factory=Llc)  # Cache slices that lookups go to first
+    # Which blocks of the memory are free, and the pointer memory that says so
     free_list: FreeList = field(default_factory=FreeList)
-    energy: Energy = field(default_factory=Energy)
-    cost: Cost = field(default_factory=Cost)
+    energy: Energy = field(default_factory=Energy)  # What events and parts are charged in energy
+    cost: Cost = field(default_factory=Cost)  # What parts are charged in area
 
     metric_names: ClassVar[MetricNames] = MetricNames(
         both=(

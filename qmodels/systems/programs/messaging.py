@@ -294,31 +294,6 @@ class MessageCosts(Declared, prefix="costs."):
 class MessageProgram(Replaceable, Declared):
     """Processes that compute and pass messages, one on each of some nodes of a network.
 
-    Parameters
-    ----------
-    topology : Topology
-        Where the nodes are.
-    routing : str
-        How packets go, as for a `Noc`.
-    router : Router
-        Switches.
-    link_width : int
-        Width of the links. [bytes]
-    costs : MessageCosts
-        What messages cost besides the way through the network.
-    processes : tuple of tuple of str
-        Steps of each process, see `qmodels.systems.programs.messaging.FORMS`.
-    placement : tuple of int
-        Node of each process; by default process *k* is on node *k*.
-    priorities : tuple of int
-        Priority with which each process starts, 0 first and 7 last; by default 7 for all, which is
-        round robin. The step ``priority`` changes it.
-    compute_jitter : float
-        Every computing step takes its cycles times a number between 1 - jitter and 1 + jitter, all
-        equally likely: what caches make unpredictable. The model takes the mean.
-    clock_ghz : float
-        Clock of processors and network. [GHz]
-
     Raises
     ------
     ValueError
@@ -338,16 +313,22 @@ class MessageProgram(Replaceable, Declared):
     ValueError: process 0 would wait for ever: its step 'wait 1' has no 'signal 0' that process 1 reaches
     """
 
-    topology: Topology = field(default_factory=lambda: Topology(kind="mesh", nodes=16))
-    routing: str = "default"
-    router: Router = field(default_factory=Router)
-    link_width: int = count(4)
+    topology: Topology = field(default_factory=lambda: Topology(kind="mesh", nodes=16))  # Where the nodes are
+    routing: str = "default"  # How packets go, as for a `Noc`
+    router: Router = field(default_factory=Router)  # Switches
+    link_width: int = count(4)  # Width of the links. [bytes]
+    # What messages cost besides the way through the network
     costs: MessageCosts = field(default_factory=MessageCosts)
+    # Steps of each process, see `qmodels.systems.programs.messaging.FORMS`
     processes: tuple[tuple[str, ...], ...]
-    placement: tuple[int, ...] = ()
+    placement: tuple[int, ...] = ()  # Node of each process; by default process *k* is on node *k*
+    # Priority with which each process starts, 0 first and 7 last; by default 7 for all, which is round robin.
+    # The step ``priority`` changes it
     priorities: tuple[int, ...] = ()
+    # Every computing step takes its cycles times a number between 1 - jitter and 1 + jitter, all equally
+    # likely: what caches make unpredictable. The model takes the mean
     compute_jitter: float = probability(0.0)
-    clock_ghz: float = positive(1.0)
+    clock_ghz: float = positive(1.0)  # Clock of processors and network. [GHz]
 
     metric_names: ClassVar[MetricNames] = MetricNames(
         both=("execution_time", "message_latency", *PROCESS_TIMES)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.systems.spec.fields import Documented
 from qmodels.systems.spec.ranges import Declared, count, positive
 
 BoolArray = npt.NDArray[np.bool_]
@@ -51,7 +52,7 @@ class Uneven(Declared, prefix="body."):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Drawn:
+class Drawn(Documented):
     """A body given block by block."""
 
     # For each z a layer, for each y of it a row, with ``#`` where the block at x belongs to the body and

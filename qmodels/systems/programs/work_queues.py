@@ -123,24 +123,6 @@ class Stealing(Declared, prefix="stealing."):
 class WorkQueues(Replaceable, Declared):
     """A parallel program that takes its tasks from run queues.
 
-    Parameters
-    ----------
-    tasks : Growth or Bag
-        A region that grows from a seed, or tasks that are there at the beginning.
-    machine : Clusters
-        Cores and memories.
-    costs : TaskCosts
-        Times on an idle machine.
-    queues : RunQueues
-        Where tasks wait.
-    stealing : Stealing
-        What idle cores do.
-    data : str
-        Where a task's data are: ``"home"``, in the memory of the cluster in whose part of the image it
-        lies; ``"one"``, all in the first memory, and the queues too; ``"nearest"``, a copy in each.
-    clock_ghz : float
-        Clock of all cycles in the parts. [GHz]
-
     Notes
     -----
     The image is cut along x and y into as many equal parts as there are clusters. A task belongs to
@@ -153,13 +135,16 @@ class WorkQueues(Replaceable, Declared):
     (16, 4, 3375)
     """
 
+    # A region that grows from a seed, or tasks that are there at the beginning
     tasks: Growth | Bag = Growth()
-    machine: Clusters = Clusters()
-    costs: TaskCosts = TaskCosts()
-    queues: RunQueues = RunQueues()
-    stealing: Stealing = Stealing()
+    machine: Clusters = Clusters()  # Cores and memories
+    costs: TaskCosts = TaskCosts()  # Times on an idle machine
+    queues: RunQueues = RunQueues()  # Where tasks wait
+    stealing: Stealing = Stealing()  # What idle cores do
+    # Where a task's data are: ``"home"``, in the memory of the cluster in whose part of the image it lies;
+    # ``"one"``, all in the first memory, and the queues too; ``"nearest"``, a copy in each
     data: str = choice("home", ("home", "one", "nearest"))
-    clock_ghz: float = positive(1.0)
+    clock_ghz: float = positive(1.0)  # Clock of all cycles in the parts. [GHz]
 
     metric_names: ClassVar[MetricNames] = MetricNames(
         (

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial
-from itertools import chain, product
+from itertools import chain, groupby, product
 from textwrap import dedent, wrap
 from typing import Any, get_args, get_origin
 
@@ -216,7 +216,7 @@ def documentation(cls: Any) -> dict[str, tuple[str, str]]:
     found: dict[str, tuple[str, str]] = {}
     for names, text in (
         *chain.from_iterable(map(_remarks, reversed(cls.__mro__))),
-        *_parameters(inspect.getdoc(cls) or ""),
+        *_parameters(_own_text(cls)),
     ):
         words = " ".join(text.split())
         unit = re.search(r"\[([^\[\]]+)\]\.?$", words)
@@ -226,6 +226,34 @@ def documentation(cls: Any) -> dict[str, tuple[str, str]]:
         for name, own in zip(names, _each(units, len(names)), strict=True):
             found[name] = (meaning, own)
     return found
+
+
+def with_fields(cls: type[Any], text: str) -> str:
+    """Return the docstring of a class with what its fields say as parameters, unless it has some itself."""
+    text, told = inspect.cleandoc(text), documentation(cls)
+    if not told or re.search(r"^Parameters\n-+$", text, re.M):
+        return text
+    types = {name: _type(held(cls)[name], name in numeric_names(cls)) for name in field_names(cls)}
+    for name in types:
+        check = cls.__dataclass_fields__[name].metadata.get("check")
+        if choices := getattr(check, "keywords", {}).get("allowed"):
+            types[name] = f"one of {', '.join(choices)}"
+    lines = ["Parameters", "----------"]
+    for (kind, meaning), group in groupby(types, lambda name: (types[name], told.get(name, ("", ""))[0])):
+        names = list(group)
+        units = dict.fromkeys(told[name][1] for name in names if meaning)
+        said = f"{meaning}. [{', '.join(units)}]" if any(units) else f"{meaning}." if meaning else ""
+        words = wrap(said, WIDTH, break_on_hyphens=False)
+        lines += [f"{', '.join(names)} : {kind}", *(f"    {line}" for line in words)]
+    section = re.search(r"^\w[\w ]*\n-+$", text, re.M)
+    end = section.start() if section else len(text)
+    return "\n\n".join(filter(None, [text[:end].rstrip(), "\n".join(lines), text[end:]]))
+
+
+def _own_text(cls: Any) -> str:
+    """Return the docstring of a class as it is written."""
+    written = getattr(vars(cls).get("__doc__"), "text", None)
+    return inspect.cleandoc(written) if written else inspect.getdoc(cls) or ""
 
 
 def _parameters(text: str) -> Iterator[tuple[list[str], str]]:
@@ -250,9 +278,7 @@ def _remarks(cls: Any) -> Iterator[tuple[list[str], str]]:
             above -= 1
         behind = lines[node.end_lineno - 1].encode()[node.end_col_offset :].decode()  # type: ignore[operator]
         remarks = [*lines[above : node.lineno - 1], behind]
-        text = " ".join(
-            one.strip("# ") for one in remarks if not re.match(r" *# (type: ignore|fmt: skip|noqa)", one)
-        )
+        text = " ".join(one.strip("# ") for one in remarks if not FOR_TOOLS.match(one))
         several = re.match(r"((?:\w+, )+\w+): ", text)
         names = several[1].split(", ") if several else []
         if several and known.issuperset(names):

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from qmodels import checks
-from qmodels.systems.spec.fields import of_a_class
+from qmodels.systems.spec.fields import Documented, of_a_class
 from qmodels.systems.spec.nested import check_parts
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ def flag(default: bool) -> bool:
     return _declared(default, _flag)
 
 
-class Declared:
+class Declared(Documented):
     """A spec that checks its fields when it is made: annotations, then ranges, then what relates them.
 
     ``prefix``: what the names of the fields start with in messages, such as ``"workload."``.

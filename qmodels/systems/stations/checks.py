@@ -27,10 +27,18 @@ from qmodels.systems.stations.routing import (
 class Wiring:
     """The fields of a `qmodels.systems.stations.queueing_network.QueueingNetwork`, which checks them."""
 
-    stations: Any = field(metadata={"holds": tuple[Station, ...]})
+    stations: Any = field(metadata={"holds": tuple[Station, ...]})  # At least one
+    # At least one; open and closed ones may be mixed
     classes: Any = field(metadata={"holds": tuple[JobClass, ...]})
+    # Where jobs go that leave a node: by the node's name, or by (node, class) where classes differ, a
+    # destination, a mapping of destinations to probabilities, or a rule of
+    # `qmodels.systems.stations.routing`. What is not mentioned leaves the network. Kept as a tuple of (node,
+    # class, rule), an empty class meaning every other
     routing: Any = field(default=(), metadata={"holds": tuple[tuple[str, str, Rule], ...]})
-    forks: Any = field(default=(), metadata={"holds": tuple[ForkJoin, ...]})
+    forks: Any = field(default=(), metadata={"holds": tuple[ForkJoin, ...]})  # Nodes where jobs split
+    # Whether time is counted in ticks: every law must then be one of whole numbers. Of what happens in the
+    # same tick, completions come first, then arrivals (as for simultaneous events of a network in continuous
+    # time)
     clocked: bool = False
 
     @property

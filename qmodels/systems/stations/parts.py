@@ -12,6 +12,7 @@ from qmodels import checks
 from qmodels.systems.laws.fields import keep, whole
 from qmodels.systems.laws.kinds import require_law
 from qmodels.systems.laws.times import Law
+from qmodels.systems.spec.fields import Documented
 from qmodels.systems.spec.nested import check_parts
 from qmodels.systems.stations.routing import LEAVE, Rule, read_rule
 
@@ -27,42 +28,8 @@ WHEN_FULL = ("loss", "after-service", "before-service")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Station:
+class Station(Documented):
     """Servers and the place where jobs wait for them.
-
-    Parameters
-    ----------
-    name : str
-        Name, unique in the network.
-    service : Law or mapping of class name to Law
-        Service times; one law holds for every class.
-    servers : int or inf
-        Number of servers; ``inf`` makes the station a delay, where nobody waits.
-    discipline : str
-        ``"fifo"``; ``"lifo"`` (a service once begun is finished); ``"lifo-preemptive"`` (the
-        newest job is served, interrupted services resume; one server); ``"priority"`` and
-        ``"priority-preemptive"`` (by `JobClass.priority`, FIFO within; interrupted services
-        resume); ``"sharing"`` (processor sharing: all jobs are served at once, at the rate
-        min(n, servers) / n each).
-    capacity : int or inf
-        Most jobs at the station, those in service included (Kendall's K).
-    when_full : str
-        What happens to a job of the network that finds it full: ``"loss"``; ``"after-service"``
-        (it stays on its server, which stands still, until there is a place; first blocked,
-        first released); ``"before-service"`` (a server starts a job only once a place for it
-        here is set aside). Arrivals from outside are lost in any case. Full stations that wait for
-        each other in a circle stay so.
-    rate_multiplier : sequence of float
-        Speed with 1, 2, ... jobs at the station as a multiple of that of one server, the last
-        value for all larger numbers. Needs one server or sharing. Empty: the servers' own.
-    setup : Law, optional
-        The server is switched off when the last job leaves, and takes this time to start. One server.
-    setup_threshold : int
-        Number of waiting jobs at which it is switched on again.
-    vacation : Law, optional
-        The server leaves for this time whenever it finds nobody waiting. One server.
-    multiple_vacations : bool
-        Whether it leaves again if nobody waits at its return, or else stays for the next job.
 
     Examples
     --------
@@ -74,16 +41,30 @@ class Station:
     (4.0, None)
     """
 
-    name: str = "station"
+    name: str = "station"  # Name, unique in the network
+    # Service times; one law holds for every class
     service: Any = field(metadata={"holds": Law | tuple[tuple[str, Law], ...]})
-    servers: Any = 1
+    servers: Any = 1  # Number of servers; ``inf`` makes the station a delay, where nobody waits
+    # ``"fifo"``; ``"lifo"`` (a service once begun is finished); ``"lifo-preemptive"`` (the newest job is
+    # served, interrupted services resume; one server); ``"priority"`` and ``"priority-preemptive"`` (by
+    # `JobClass.priority`, FIFO within; interrupted services resume); ``"sharing"`` (processor sharing: all
+    # jobs are served at once, at the rate min(n, servers) / n each)
     discipline: str = "fifo"
-    capacity: Any = INF
+    capacity: Any = INF  # Most jobs at the station, those in service included (Kendall's K)
+    # What happens to a job of the network that finds it full: ``"loss"``; ``"after-service"`` (it stays on
+    # its server, which stands still, until there is a place; first blocked, first released);
+    # ``"before-service"`` (a server starts a job only once a place for it here is set aside). Arrivals from
+    # outside are lost in any case. Full stations that wait for each other in a circle stay so
     when_full: str = "loss"
+    # Speed with 1, 2, ... jobs at the station as a multiple of that of one server, the last value for all
+    # larger numbers. Needs one server or sharing. Empty: the servers' own
     rate_multiplier: tuple[float, ...] = ()
+    # The server is switched off when the last job leaves, and takes this time to start. One server
     setup: Law | None = None
-    setup_threshold: int = 1
+    setup_threshold: int = 1  # Number of waiting jobs at which it is switched on again
+    # The server leaves for this time whenever it finds nobody waiting. One server
     vacation: Law | None = None
+    # Whether it leaves again if nobody waits at its return, or else stays for the next job
     multiple_vacations: bool = True
 
     def __post_init__(self) -> None:
@@ -142,31 +123,10 @@ class Station:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JobClass:
+class JobClass(Documented):
     """Jobs of one kind: open (they arrive and leave) or closed (a fixed number goes round).
 
     A class with neither arrivals nor a population gets its jobs from others that turn into it.
-
-    Parameters
-    ----------
-    name : str
-        Name, unique in the network.
-    arrivals : Law, optional
-        Times between arrivals of an open class.
-    batch : Law, optional
-        Jobs that arrive together: a law of whole numbers >= 1. One if left out.
-    entry : destination, mapping or rule
-        Where arrivals go, as in the network's routing; the first station if left out.
-    population : int
-        Jobs of a closed class.
-    reference : str
-        Station where the jobs of a closed class begin, and whose departures count its cycles;
-        the first station if left out.
-    priority : int
-        Level at stations with priorities, 0 being served first.
-    patience : Law, optional
-        How long a job of an open class waits at a station before it gives up and leaves the
-        network; jobs whose service has begun do not.
 
     Examples
     --------
@@ -177,13 +137,18 @@ class JobClass:
     True
     """
 
-    name: str = ONE_CLASS
-    arrivals: Law | None = None
-    batch: Law | None = None
+    name: str = ONE_CLASS  # Name, unique in the network
+    arrivals: Law | None = None  # Times between arrivals of an open class
+    batch: Law | None = None  # Jobs that arrive together: a law of whole numbers >= 1. One if left out
+    # Where arrivals go, as in the network's routing; the first station if left out
     entry: Any = field(default="", metadata={"holds": str | Rule})
-    population: int = 0
+    population: int = 0  # Jobs of a closed class
+    # Station where the jobs of a closed class begin, and whose departures count its cycles; the first station
+    # if left out
     reference: str = ""
-    priority: int = 0
+    priority: int = 0  # Level at stations with priorities, 0 being served first
+    # How long a job of an open class waits at a station before it gives up and leaves the network; jobs whose
+    # service has begun do not
     patience: Law | None = None
 
     def __post_init__(self) -> None:
@@ -220,7 +185,7 @@ class JobClass:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForkJoin:
+class ForkJoin(Documented):
     """A node where a job splits into tasks, one per branch, and waits for the last of them.
 
     Examples

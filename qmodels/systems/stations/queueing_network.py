@@ -23,24 +23,6 @@ from qmodels.systems.stations.routing import Rule, read_rule
 class QueueingNetwork(Wiring, Replaceable):
     """Stations, the jobs that visit them, and the way they take.
 
-    Parameters
-    ----------
-    stations : sequence of Station
-        At least one.
-    classes : sequence of JobClass, or JobClass
-        At least one; open and closed ones may be mixed.
-    routing : mapping
-        Where jobs go that leave a node: by the node's name, or by (node, class) where classes
-        differ, a destination, a mapping of destinations to probabilities, or a rule of
-        `qmodels.systems.stations.routing`. What is not mentioned leaves the network. Kept as a
-        tuple of (node, class, rule), an empty class meaning every other.
-    forks : sequence of ForkJoin
-        Nodes where jobs split.
-    clocked : bool
-        Whether time is counted in ticks: every law must then be one of whole numbers. Of what
-        happens in the same tick, completions come first, then arrivals (as for simultaneous events
-        of a network in continuous time).
-
     Raises
     ------
     ValueError

@@ -14,6 +14,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.systems.laws.fields import keep
+from qmodels.systems.spec.fields import Documented
 
 LEAVE = "leave"
 """The destination of a job that leaves the network."""
@@ -25,7 +26,7 @@ _SUM_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Probabilistic:
+class Probabilistic(Documented):
     """One of several destinations at random.
 
     Examples
@@ -64,7 +65,7 @@ class Probabilistic:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Listed:
+class _Listed(Documented):
     to: Any = field(metadata={"holds": tuple[Destination, ...]})  # Nodes; one may stand in it several times
 
     def __post_init__(self) -> None:
@@ -99,7 +100,7 @@ class ShortestQueue(_Listed):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StateDependent:
+class StateDependent(Documented):
     """A rule for each number of jobs at some station.
 
     Examples

@@ -55,14 +55,6 @@ def interrupted_phases(on_packets: Numeric, peak: Numeric) -> tuple[Numeric, Num
 class OnOff(Declared, prefix="arrivals."):
     r"""Bursts: Poisson arrivals while a two-state Markov chain is ON, none while it is OFF.
 
-    Parameters
-    ----------
-    on_packets : float
-        Mean number of packets in an ON period, at least 1.
-    peak_to_mean : float
-        Arrival rate while ON over the mean rate, above 1. The source is ON for a fraction
-        1 / peak_to_mean of the time.
-
     Notes
     -----
     The interrupted Poisson process [1]_. With mean rate 1, rate :math:`P` while ON and :math:`N`
@@ -90,7 +82,9 @@ class OnOff(Declared, prefix="arrivals."):
     1.0
     """
 
-    on_packets: Numeric
+    on_packets: Numeric  # Mean number of packets in an ON period, at least 1
+    # Arrival rate while ON over the mean rate, above 1. The source is ON for a fraction 1 / peak_to_mean of
+    # the time
     peak_to_mean: Numeric
 
     def _check_relations(self) -> None:
@@ -121,15 +115,9 @@ class OnOff(Declared, prefix="arrivals."):
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded(Declared, prefix="arrivals."):
-    """Packets as a trace has them, sizes included; only the unit of time is the user's.
+    """Packets as a trace has them, sizes included; only the unit of time is the user's."""
 
-    Parameters
-    ----------
-    trace : Trace
-        The recorded packets.
-    """
-
-    trace: Trace
+    trace: Trace  # The recorded packets
 
     @property
     def scv(self) -> float:

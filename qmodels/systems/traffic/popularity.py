@@ -11,6 +11,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
+from qmodels.systems.spec.fields import Documented
 from qmodels.systems.spec.ranges import Declared, count, nonnegative
 
 MOST_ENTRIES = 10_000_000
@@ -26,15 +27,6 @@ class Zipf(Declared, prefix="popularity."):
 
     With a shift this is the Zipf-Mandelbrot law.
 
-    Parameters
-    ----------
-    entries : int
-        Entries of the table, at most 2**40; beyond 10 million only `groups` is available.
-    exponent : float
-        :math:`\alpha \ge 0`; 0 makes all entries equally popular.
-    shift : float
-        :math:`s \ge 0`, which flattens the head; 0 is Zipf's law.
-
     References
     ----------
     .. [1] L. Breslau, P. Cao, L. Fan, G. Phillips, S. Shenker, "Web caching and Zipf-like
@@ -46,9 +38,10 @@ class Zipf(Declared, prefix="popularity."):
     array([0.5455, 0.2727, 0.1818])
     """
 
+    # Entries of the table, at most 2**40; beyond 10 million only `groups` is available
     entries: int = count(maximum=MOST_RANKS)
-    exponent: float = nonnegative()
-    shift: float = nonnegative(0.0)
+    exponent: float = nonnegative()  # :math:`\alpha \ge 0`; 0 makes all entries equally popular
+    shift: float = nonnegative(0.0)  # :math:`s \ge 0`, which flattens the head; 0 is Zipf's law
 
     def probabilities(self) -> FloatArray:
         """Return the probability of each entry, most popular first (computed once, read-only)."""
@@ -112,13 +105,8 @@ class GeometricPopularity(Declared, prefix="popularity."):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasuredPopularity:
+class MeasuredPopularity(Documented):
     """Popularity in proportion to counts, such as those of a trace's flows.
-
-    Parameters
-    ----------
-    counts : tuple of float
-        How often each entry was wanted; at least one is positive. Arrays and lists become tuples.
 
     Examples
     --------
@@ -126,6 +114,7 @@ class MeasuredPopularity:
     array([0.5   , 0.3333, 0.1667])
     """
 
+    # How often each entry was wanted; at least one is positive. Arrays and lists become tuples
     counts: tuple[float, ...]
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
 from qmodels.guarded import guarded
+from qmodels.systems.spec.fields import Documented
 from qmodels.systems.spec.text.reading import Place
 
 LARGEST_PACKET = 65535
@@ -20,15 +21,8 @@ LARGEST_PACKET = 65535
 
 
 @dataclass(frozen=True, kw_only=True)
-class SizeLaw:
+class SizeLaw(Documented):
     """Independent packet sizes drawn from a finite list.
-
-    Parameters
-    ----------
-    bytes : tuple of int
-        Sizes, ascending, each once, 1 to 65535. [bytes]
-    probability : tuple of float
-        Probability of each size; they sum to 1.
 
     Raises
     ------
@@ -44,8 +38,8 @@ class SizeLaw:
     (array([ 1,  2, 24]), array([0.5 , 0.25, 0.25]))
     """
 
-    bytes: tuple[int, ...]
-    probability: tuple[float, ...]
+    bytes: tuple[int, ...]  # Sizes, ascending, each once, 1 to 65535. [bytes]
+    probability: tuple[float, ...]  # Probability of each size; they sum to 1
 
     __toml_keys__: ClassVar[tuple[str, ...]] = ("law",)
 

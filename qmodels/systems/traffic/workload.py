@@ -33,30 +33,6 @@ class Workload(Declared, prefix="workload."):
     ``offered_gbps``, ``load_factor``, ``lookups_per_packet``, ``hold_ns`` and the parameters of
     `OnOff` may be arrays (a sweep); the others are one number.
 
-    Parameters
-    ----------
-    arrivals : Poisson, OnOff, Recorded or Law
-        When packets arrive. Of a law of their gaps, the shape counts, not the mean; models take
-        some (`qmodels.systems.traffic.arrivals.modelled`), the simulator all.
-    sizes : SizeLaw
-        Packet sizes. A recorded trace brings its own: `imix`, the default, gives way to them
-        and any other law is refused.
-    offered_gbps : float
-        Mean rate at which packet bytes are offered (our assumption: 40, one port); a recorded
-        trace's time is rescaled to reach it. [Gb/s]
-    load_factor : float
-        Multiplies the rate: time is divided by it.
-    segment_bytes : int
-        Size of the segments packets are cut into ([1]_ sec. 4.1: 64). [bytes]
-    lookups_per_packet : int
-        Table lookups of each packet, one after the other ([2]_: 1).
-    table_entries : int
-        Entries of the lookup table ([2]_: 20,000).
-    zipf_exponent : float
-        Exponent of their Zipf-like popularity ([2]_, after Breslau et al.: 0.83).
-    hold_ns : float
-        Mean of the exponential time a stored packet waits for its egress turn (our assumption). [ns]
-
     Raises
     ------
     ValueError
@@ -79,14 +55,23 @@ class Workload(Declared, prefix="workload."):
     True
     """
 
+    # When packets arrive. Of a law of their gaps, the shape counts, not the mean; models take some
+    # (`qmodels.systems.traffic.arrivals.modelled`), the simulator all
     arrivals: Arrivals = field(default_factory=Poisson)
+    # Packet sizes. A recorded trace brings its own: `imix`, the default, gives way to them and any other law
+    # is refused
     sizes: SizeLaw = field(default_factory=imix)
+    # Mean rate at which packet bytes are offered (our assumption: 40, one port); a recorded trace's time is
+    # rescaled to reach it. [Gb/s]
     offered_gbps: Numeric = positive(40.0)
-    load_factor: Numeric = positive(1.0)
-    segment_bytes: int = count(64)
+    load_factor: Numeric = positive(1.0)  # Multiplies the rate: time is divided by it
+    segment_bytes: int = count(64)  # Size of the segments packets are cut into ([1]_ sec. 4.1: 64). [bytes]
+    # Table lookups of each packet, one after the other ([2]_: 1)
     lookups_per_packet: Numeric = count(1, minimum=0)
-    table_entries: int = count(20_000, maximum=MOST_ENTRIES)
+    table_entries: int = count(20_000, maximum=MOST_ENTRIES)  # Entries of the lookup table ([2]_: 20,000)
+    # Exponent of their Zipf-like popularity ([2]_, after Breslau et al.: 0.83)
     zipf_exponent: float = nonnegative(0.83)
+    # Mean of the exponential time a stored packet waits for its egress turn (our assumption). [ns]
     hold_ns: Numeric = nonnegative(10_000.0)
 
     def _check_relations(self) -> None:

@@ -1,6 +1,8 @@
 """What is said about every kind of system: its fields, a commented file, and a JSON schema."""
 
+import inspect
 import json
+import re
 import tomllib
 from dataclasses import dataclass, make_dataclass
 from typing import Any
@@ -9,7 +11,9 @@ import pytest
 
 from optimize import field_paths, find_field
 from qmodels.systems.spec.describe import describe, documentation, init, json_schema
+from qmodels.systems.spec.fields import field_names
 from qmodels.systems.spec.kind import KINDS, kind_named
+from qmodels.systems.spec.ranges import Declared, choice
 from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 
 
@@ -140,6 +144,41 @@ def test_remarks_at_fields():
         "name": ("A word", ""),
     }
     assert documentation(make_dataclass("Made", ["left"])) == {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shelf(Declared):
+    """A shelf.
+
+    Notes
+    -----
+    Of wood.
+    """
+
+    # width, depth: Lengths of both
+    # sides. [mm, cm]
+    width: float = 1.0
+    depth: float = 1.0
+    finish: str = choice("plain", ("plain", "painted"))  # What is on it
+
+
+def test_the_docstring_of_a_spec_has_its_fields_where_it_says_none_itself():
+    assert inspect.getdoc(Shelf) == (
+        "A shelf.\n\n"
+        "Parameters\n----------\n"
+        "width, depth : number\n    Lengths of both sides. [mm, cm]\n"
+        "finish : one of plain, painted\n    What is on it.\n\n"
+        "Notes\n-----\nOf wood."
+    )
+    assert Shelf().__doc__ == Shelf.__doc__
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_field_of_a_kind_is_in_its_docstring(name):
+    cls = kind_named(name).spec()
+    text = inspect.getdoc(cls)
+    for field in field_names(cls):
+        assert re.search(rf"^(\w+, )*{field}(, \w+)* : ", text, re.M), field
 
 
 @pytest.mark.parametrize("name", KINDS)
