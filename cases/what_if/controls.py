@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Any, get_args, get_origin
 
-from qmodels.systems.spec.describe import allowed, documentation, example
+from qmodels.systems.spec.describe import allowed, example
+from qmodels.systems.spec.docstrings import documentation
 from qmodels.systems.spec.fields import array_fields, field_names, is_branch, is_spec, parts, replace_paths
 from qmodels.systems.spec.named import Named
 from qmodels.systems.spec.nested import NamedOf, alternatives, held, spec_types, word_of

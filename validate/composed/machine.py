@@ -63,9 +63,9 @@ def run(w: World, c: Core, k: Kernels | None, until: float, ended: int, born: in
     After `POOL_FULL` the run goes on where it stopped once there is more room, after `ASKED` once parts of
     others have said when the strands in ``enquiries`` will be done.
     """
-    kernels = (None,) * 4 if k is None else k[:4]
     if not compiled():
-        return int(loop(w, c, *kernels, until, ended, born))
+        network, channels, caches, blocks = (None,) * 4 if k is None else k[:4]
+        return int(loop(w, c, network, channels, caches, blocks, until, ended, born))
     if k is None:
         return int(_run_alone(w.table, c.table, until, ended, born))
     return int((_run if c.varied else _run_plain)((w.table, c.table, *k.tables), until, ended, born))
@@ -110,10 +110,10 @@ def _run_plain(tables: Any, until: float, ended: int, born: int) -> int:
 def loop(
     w: World,
     c: Core,
-    n: Network,
-    d: Channels,
-    h: Hierarchies,
-    b: BlockPools,
+    n: Any,
+    d: Any,
+    h: Any,
+    b: Any,
     until: float,
     ended: int,
     born: int,

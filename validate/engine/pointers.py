@@ -35,7 +35,8 @@ def layout_of(kind: Any) -> Mapping[str, tuple[Any, int]]:
 
 def table_of(arrays: Any) -> Any:
     """Return addresses and shapes of the arrays that come first; valid as long as somebody keeps them."""
-    table = np.zeros((len(layout_of(type(arrays))), _WORDS), dtype=np.int64)
+    kind: Any = type(arrays)
+    table = np.zeros((len(layout_of(kind)), _WORDS), dtype=np.int64)
     for row, array in zip(table, arrays, strict=False):
         row[0] = array.__array_interface__["data"][0]
         row[1 : 1 + array.ndim] = array.shape
@@ -45,7 +46,7 @@ def table_of(arrays: Any) -> Any:
 class PointerType(types.Type):
     """Handle of the arrays of a named tuple in compiled code."""
 
-    def __init__(self, kind: type[Any], facts: Mapping[str, bool]) -> None:
+    def __init__(self, kind: Any, facts: Mapping[str, bool]) -> None:
         super().__init__(name=f"{kind.__module__}.{kind.__name__}{sorted(facts.items())}")
         self.facts = facts
         self.arrays = {

@@ -321,7 +321,7 @@ def _mended_at_pools(state: State, held: Holds) -> dict[tuple[str, str], float]:
     """Return at which rates others meet flows at pools, nearer to those that leave the numbers there."""
     found: dict[tuple[str, str], float] = {}
     for pool in dict.fromkeys(pool for _, pool in held):
-        met = state.met_at(pool, state.rates, {})
+        met = state.met_varied(pool, state.rates, {})
         pace = state.curves[pool](state.taken(pool, met))
         names = state.shared(pool)
         load = state.taken(pool, met) / pace.most if pace.most > 0 else INF

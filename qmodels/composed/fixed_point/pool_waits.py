@@ -70,7 +70,7 @@ def pool_waits_at(
     # Outer ones first: what is inside a window that loses jobs is met at the rate of those that get in.
     inner: dict[str, Rates] = {}
     for name in reversed([name for name in state.nested if name in curves]):
-        here = state.met_at(name, inner.get(name, rates), varied)
+        here = state.met_varied(name, inner.get(name, rates), varied)
         taken = state.taken(name, here)
         if taken <= 0:
             continue

@@ -243,7 +243,7 @@ class State:
         """Return the rates of the flows that take tokens of a pool."""
         return {take.flow: rates[take.flow] for take in self.takes(pool)}
 
-    def met_at(self, pool: str, rates: Rates, varied: Rates) -> Rates:
+    def met_varied(self, pool: str, rates: Rates, varied: Rates) -> Rates:
         """Return rates at which flows are met at a pool: those of limited number as others meet them.
 
         ``varied``: rates of flows that are looked at themselves, and are met as streams.
@@ -256,7 +256,7 @@ class State:
 
     def pool_limit(self, pool: str, flows: set[str]) -> float:
         """Return by which factor the rates of some flows may grow until a pool is full."""
-        met = self.met_at(pool, self.rates, {name: self.rates[name] for name in flows})
+        met = self.met_varied(pool, self.rates, {name: self.rates[name] for name in flows})
         rest = self.taken(pool, {name: 0.0 if name in flows else rate for name, rate in met.items()})
         mine = self.taken(pool, {name: rate if name in flows else 0.0 for name, rate in met.items()})
         if mine <= 0:

@@ -13,7 +13,7 @@ from qmodels.systems.composed.steps import Acquire, Hold, Lookup, Release, Visit
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.times import Exponential
 from qmodels.systems.memory.memory_map import BankedChannels
-from qmodels.systems.spec.fields import Replaceable
+from qmodels.systems.spec.docstrings import Replaceable
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import Declared, choice, count, positive
 from qmodels.systems.stations.parts import Station

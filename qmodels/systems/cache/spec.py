@@ -11,7 +11,7 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray, Numeric
 from qmodels.systems.memory.memory_map import scatter
-from qmodels.systems.spec.fields import Replaceable
+from qmodels.systems.spec.docstrings import Replaceable
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import Declared, choice, count, nonnegative, positive, probability
 from qmodels.systems.traffic.popularity import MOST_ENTRIES, Popularity, Zipf

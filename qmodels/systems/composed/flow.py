@@ -14,7 +14,7 @@ from qmodels.systems.composed.steps import Step, all_steps, read_program, requir
 from qmodels.systems.laws.fields import keep
 from qmodels.systems.laws.kinds import require_law
 from qmodels.systems.laws.times import Law
-from qmodels.systems.spec.fields import Documented
+from qmodels.systems.spec.docstrings import Documented
 from qmodels.systems.spec.nested import check_parts
 from qmodels.systems.spec.ranges import choice
 from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded

@@ -15,7 +15,7 @@ from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.steps import SEGMENTS
-from qmodels.systems.spec.fields import Documented
+from qmodels.systems.spec.docstrings import Documented
 from qmodels.systems.spec.nested import check_parts
 
 ONE = np.array([0.0, 1.0])

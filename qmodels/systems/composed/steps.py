@@ -18,7 +18,7 @@ from qmodels.checks import shown
 from qmodels.systems.laws.fields import keep
 from qmodels.systems.laws.kinds import require_law
 from qmodels.systems.laws.times import Law
-from qmodels.systems.spec.fields import Documented
+from qmodels.systems.spec.docstrings import Documented
 from qmodels.systems.spec.nested import spec_word
 
 ADDRESSES = ("random", "sequential", "allocated", "looked-up")

@@ -40,7 +40,7 @@ from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.memory.memory_map import BankedChannels
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.packets.free_list import FreeList
-from qmodels.systems.spec.fields import Replaceable
+from qmodels.systems.spec.docstrings import Replaceable
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.named import Named
 from qmodels.systems.spec.nested import Kinds, NamedOf, check_parts

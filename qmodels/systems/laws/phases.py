@@ -22,7 +22,7 @@ from qmodels.systems.laws.fields import (
     weights,
     zero_sums,
 )
-from qmodels.systems.spec.fields import Documented
+from qmodels.systems.spec.docstrings import Documented
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from qmodels.systems.laws.fields import keep, nested, number, numbers, numeric
 from qmodels.systems.laws.phases import MAP as MAP
 from qmodels.systems.laws.phases import HyperExponential as HyperExponential
 from qmodels.systems.laws.phases import PhaseType as PhaseType
-from qmodels.systems.spec.fields import Documented
+from qmodels.systems.spec.docstrings import Documented
 
 INF = float("inf")
 

@@ -9,7 +9,8 @@ from qmodels import checks
 from qmodels.checks import Numeric
 from qmodels.systems.memory.dram_map import BitFields, DramGeometry, Interleaved
 from qmodels.systems.memory.dram_timing import PRESETS, DramTiming
-from qmodels.systems.spec.fields import Replaceable, parts, replace_fields
+from qmodels.systems.spec.docstrings import Replaceable
+from qmodels.systems.spec.fields import parts, replace_fields
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import Declared, choice, count, nonnegative, probability
 from qmodels.systems.spec.text.reading import Place

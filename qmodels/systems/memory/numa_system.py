@@ -14,7 +14,7 @@ from qmodels.systems.composed.steps import Acquire, Fork, Hold, Release, Repeat,
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.times import Deterministic, Gamma
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
-from qmodels.systems.spec.fields import Replaceable
+from qmodels.systems.spec.docstrings import Replaceable
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import Declared, positive
 from qmodels.systems.stations.parts import Station

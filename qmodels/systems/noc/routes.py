@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
-from qmodels.systems.spec.fields import Documented
+from qmodels.systems.spec.docstrings import Documented
 
 Vertex = tuple[int, int]
 Integers = npt.NDArray[np.integer[Any]]

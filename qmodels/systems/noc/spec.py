@@ -27,7 +27,8 @@ from qmodels.systems.noc.router import PacketClass, QosRule, Router
 from qmodels.systems.noc.routes import SourceRoute, find_deadlock
 from qmodels.systems.noc.routing import ROUTINGS, TIES, find_routes
 from qmodels.systems.noc.topology import Topology, afford_routes
-from qmodels.systems.spec.fields import Replaceable, field_names
+from qmodels.systems.spec.docstrings import Replaceable
+from qmodels.systems.spec.fields import field_names
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import Declared, choice, positive
 from qmodels.systems.spec.text.reading import Place

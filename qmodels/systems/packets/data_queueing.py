@@ -12,7 +12,7 @@ from qmodels import checks
 from qmodels.checks import FloatArray, IntArray, Numeric
 from qmodels.systems.laws.times import Law
 from qmodels.systems.memory.memory_map import bank_of, index_in_bank, scatter
-from qmodels.systems.spec.fields import Replaceable
+from qmodels.systems.spec.docstrings import Replaceable
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import Declared, at_least, choice, count, nonnegative, positive, probability
 from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded, gaps_of, take_recorded_sizes

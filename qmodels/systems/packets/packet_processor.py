@@ -22,7 +22,7 @@ from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topology import Topology
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.packets.processor_system import Cost, Energy, processor_system
-from qmodels.systems.spec.fields import Replaceable
+from qmodels.systems.spec.docstrings import Replaceable
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import Declared, count, positive
 from qmodels.systems.traffic.workload import Workload

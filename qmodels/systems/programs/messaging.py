@@ -16,7 +16,7 @@ from qmodels.systems.noc.router import Router
 from qmodels.systems.noc.routes import PathTable
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topology import Topology
-from qmodels.systems.spec.fields import Replaceable
+from qmodels.systems.spec.docstrings import Replaceable
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import Declared, count, nonnegative, positive, probability
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.systems.spec.fields import Documented
+from qmodels.systems.spec.docstrings import Documented
 from qmodels.systems.spec.ranges import Declared, count, positive
 
 BoolArray = npt.NDArray[np.bool_]

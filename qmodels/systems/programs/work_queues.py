@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.systems.programs.region import Growth, grow
-from qmodels.systems.spec.fields import Replaceable
+from qmodels.systems.spec.docstrings import Replaceable
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import Declared, at_least, choice, count, nonnegative, positive, probability
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from qmodels import checks
-from qmodels.systems.spec.describe import documentation
+from qmodels.systems.spec.docstrings import documentation
 from qmodels.systems.spec.fields import field_paths, find_field, get_field
 from qmodels.systems.spec.kind import metric_of
 from qmodels.systems.spec.metrics import full_name

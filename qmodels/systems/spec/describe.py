@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import re
 import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial
-from itertools import chain, groupby, product
-from textwrap import dedent, wrap
+from itertools import product
+from textwrap import wrap
 from typing import Any, get_args, get_origin
 
 import numpy as np
 
-from qmodels.systems.spec.fields import field_names, is_spec, numeric_names, of_a_class, parts
+from qmodels.systems.spec.docstrings import WIDTH, documentation, type_words
+from qmodels.systems.spec.fields import field_names, is_spec, numeric_names, parts
 from qmodels.systems.spec.kind import kind_named, kind_of
 from qmodels.systems.spec.named import Named
 from qmodels.systems.spec.nested import Kinds, NamedOf, alternatives, held, spec_types, spec_word
 from qmodels.systems.spec.text.reading import further_keys, join, needed
 from qmodels.systems.spec.text.toml import document, literal, to_plain, toml_lines
-
-WORDS = {bool: "true or false", int: "whole number", float: "number", str: "text", Any: "number"}
-
-
-WIDTH = 100
-"""Characters of a line of explanation."""
-
-MOST_WORDS = 5
-"""Alternatives of a type that are named."""
-
-FOR_TOOLS = re.compile(r" *# (type: ignore|fmt: skip|noqa)")
-"""Comments that are not for readers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +101,7 @@ def _rows(
         row = FieldRow(
             name=name,
             of=of,
-            type=_type(hint, item.name in numeric_names(cls)),
+            type=type_words(hint, item.name in numeric_names(cls)),
             unit=unit,
             default=_default(item, hint),
             allowed=allowed(cls, spec, item.name),
@@ -162,29 +149,6 @@ def _members(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _type(hint: Any, numeric: bool) -> str:
-    """Return an annotation in words."""
-    if numeric:
-        return "number or array"
-    words = []
-    for one in alternatives(hint):
-        if get_origin(one) is tuple:
-            members = get_args(one)
-            if members[-1] is Ellipsis:
-                words.append(f"list of {_type(members[0], False)}")
-            else:
-                words.append(f"list of ({', '.join(_type(member, False) for member in members)})")
-        elif isinstance(one, NamedOf):
-            words.append(f"by name: {_type(one.value, False)}")
-        elif isinstance(one, Kinds):
-            words.append(", ".join(spec_types(one)))
-        elif one is not types.NoneType:
-            words.append(WORDS[one] if one in WORDS else next(iter(spec_types(one)), str(one)))
-    if len(words) > MOST_WORDS:
-        words = [*words[: MOST_WORDS - 1], f"{len(words) - MOST_WORDS + 1} others"]
-    return ", ".join(words[:-1]) + " or " + words[-1] if len(words) > 1 else words[0]
-
-
 def _default(item: Any, hint: Any) -> str:
     if item.default is MISSING and item.default_factory is MISSING:
         return "required"
@@ -195,96 +159,6 @@ def _default(item: Any, hint: Any) -> str:
     if is_spec(value):
         return written if isinstance(written, str) else spec_word(type(value))
     return literal(written)
-
-
-def _each(units: list[str], count: int) -> list[str]:
-    return units if len(units) == count else [", ".join(units)] * count
-
-
-@of_a_class
-def documentation(cls: Any) -> dict[str, tuple[str, str]]:
-    """Return the meaning and the unit of each field of a class.
-
-    From the parameters of its docstring, or comments behind fields or above them; several fields are named.
-
-    Examples
-    --------
-    >>> from qmodels.systems.memory.dram_map import DramGeometry
-    >>> documentation(DramGeometry)["block_bytes"]
-    ('What one burst moves', 'bytes')
-    """
-    found: dict[str, tuple[str, str]] = {}
-    for names, text in (
-        *chain.from_iterable(map(_remarks, reversed(cls.__mro__))),
-        *_parameters(_own_text(cls)),
-    ):
-        words = " ".join(text.split())
-        unit = re.search(r"\[([^\[\]]+)\]\.?$", words)
-        units = unit[1].split(", ") if unit else [""]
-        meaning = (words[: unit.start()] if unit else words).strip().rstrip(".")
-        # Of several fields described together each may have a unit of its own.
-        for name, own in zip(names, _each(units, len(names)), strict=True):
-            found[name] = (meaning, own)
-    return found
-
-
-def with_fields(cls: type[Any], text: str) -> str:
-    """Return the docstring of a class with what its fields say as parameters, unless it has some itself."""
-    text, told = inspect.cleandoc(text), documentation(cls)
-    if not told or re.search(r"^Parameters\n-+$", text, re.M):
-        return text
-    types = {name: _type(held(cls)[name], name in numeric_names(cls)) for name in field_names(cls)}
-    for name in types:
-        check = cls.__dataclass_fields__[name].metadata.get("check")
-        if choices := getattr(check, "keywords", {}).get("allowed"):
-            types[name] = f"one of {', '.join(choices)}"
-    lines = ["Parameters", "----------"]
-    for (kind, meaning), group in groupby(types, lambda name: (types[name], told.get(name, ("", ""))[0])):
-        names = list(group)
-        units = dict.fromkeys(told[name][1] for name in names if meaning)
-        said = f"{meaning}. [{', '.join(units)}]" if any(units) else f"{meaning}." if meaning else ""
-        words = wrap(said, WIDTH, break_on_hyphens=False)
-        lines += [f"{', '.join(names)} : {kind}", *(f"    {line}" for line in words)]
-    section = re.search(r"^\w[\w ]*\n-+$", text, re.M)
-    end = section.start() if section else len(text)
-    return "\n\n".join(filter(None, [text[:end].rstrip(), "\n".join(lines), text[end:]]))
-
-
-def _own_text(cls: Any) -> str:
-    """Return the docstring of a class as it is written."""
-    written = getattr(vars(cls).get("__doc__"), "text", None)
-    return inspect.cleandoc(written) if written else inspect.getdoc(cls) or ""
-
-
-def _parameters(text: str) -> Iterator[tuple[list[str], str]]:
-    """Yield names and text of each entry of a docstring's parameters."""
-    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", text, re.M | re.S)
-    for entry in re.finditer(r"^(\S[^\n]*)\n((?:[ \t]+[^\n]*\n?|\n)*)", section[1] if section else "", re.M):
-        yield [name.strip() for name in entry[1].partition(" : ")[0].split(",")], entry[2]
-
-
-def _remarks(cls: Any) -> Iterator[tuple[list[str], str]]:
-    """Yield names and text of the comments at the fields of a class."""
-    try:
-        source = dedent(inspect.getsource(cls))
-    except (OSError, TypeError):  # made by a program, or built in
-        return
-    lines, known = source.splitlines(), set(getattr(cls, "__dataclass_fields__", ()))
-    for node in ast.parse(source).body[0].body:  # type: ignore[attr-defined]
-        if not isinstance(node, ast.AnnAssign) or getattr(node.target, "id", "") not in known:
-            continue
-        above = node.lineno - 1
-        while lines[above - 1].lstrip().startswith("#"):
-            above -= 1
-        behind = lines[node.end_lineno - 1].encode()[node.end_col_offset :].decode()  # type: ignore[operator]
-        remarks = [*lines[above : node.lineno - 1], behind]
-        text = " ".join(one.strip("# ") for one in remarks if not FOR_TOOLS.match(one))
-        several = re.match(r"((?:\w+, )+\w+): ", text)
-        names = several[1].split(", ") if several else []
-        if several and known.issuperset(names):
-            yield names, text[several.end() :]
-        elif text.strip():
-            yield [node.target.id], text  # type: ignore[union-attr]
 
 
 PROBES = (float("nan"), -1, -1.5, "?")

@@ -9,7 +9,7 @@ import dataclasses
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -257,51 +257,6 @@ def replace_fields(spec: Spec, values: Mapping[str, Any]) -> Spec:
     paths = find_fields(spec, values)
     changed: Spec = replace_paths(spec, {paths[name]: value for name, value in values.items()})
     return changed
-
-
-class _Docstring:
-    """The docstring of a class with its fields as they are declared, put together when it is asked for."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __get__(self, instance: object, owner: type[Any]) -> str:
-        if "__match_args__" not in vars(owner):  # a dataclass in the making asks whether there is one
-            return self.text
-        from qmodels.systems.spec.describe import with_fields
-
-        return with_fields(owner, self.text)
-
-
-class Documented:
-    """A dataclass whose docstring has as parameters what its fields say where they are declared.
-
-    >>> from qmodels.systems.traffic.popularity import Zipf
-    >>> "shift : number" in (Zipf.__doc__ or "")
-    True
-    """
-
-    def __init_subclass__(cls, **named: Any) -> None:
-        super().__init_subclass__(**named)
-        text = vars(cls).get("__doc__")
-        if text:
-            cls.__doc__ = _Docstring(text)  # type: ignore[assignment]
-
-
-class Replaceable(Documented):
-    """Method of the specs of systems that changes fields however deep they are."""
-
-    def replace(self, **changes: Any) -> Self:
-        """Return the same system with fields replaced, by their dotted names or unique ends of these.
-
-        Examples
-        --------
-        >>> from qmodels.systems.packets.packet_processor import PacketProcessor
-        >>> changed = PacketProcessor().replace(channels=8, **{"noc.link_width": 32})
-        >>> changed.dram.channels, changed.noc.link_width
-        (8, 32)
-        """
-        return replace_fields(self, changes)
 
 
 def replace_paths(spec: Any, values: Mapping[str, Any]) -> Any:

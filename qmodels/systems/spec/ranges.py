@@ -21,7 +21,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from qmodels import checks
-from qmodels.systems.spec.fields import Documented, of_a_class
+from qmodels.systems.spec.docstrings import Documented
+from qmodels.systems.spec.fields import of_a_class
 from qmodels.systems.spec.nested import check_parts
 
 T = TypeVar("T")

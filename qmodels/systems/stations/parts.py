@@ -12,7 +12,7 @@ from qmodels import checks
 from qmodels.systems.laws.fields import keep, whole
 from qmodels.systems.laws.kinds import require_law
 from qmodels.systems.laws.times import Law
-from qmodels.systems.spec.fields import Documented
+from qmodels.systems.spec.docstrings import Documented
 from qmodels.systems.spec.nested import check_parts
 from qmodels.systems.stations.routing import LEAVE, Rule, read_rule
 

@@ -11,7 +11,7 @@ import numpy as np
 from qmodels import checks
 from qmodels.systems.laws.fields import keep
 from qmodels.systems.laws.times import Law
-from qmodels.systems.spec.fields import Replaceable
+from qmodels.systems.spec.docstrings import Replaceable
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.nested import check_parts
 from qmodels.systems.stations.checks import Wiring, check_network

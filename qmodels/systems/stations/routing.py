@@ -14,7 +14,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.systems.laws.fields import keep
-from qmodels.systems.spec.fields import Documented
+from qmodels.systems.spec.docstrings import Documented
 
 LEAVE = "leave"
 """The destination of a job that leaves the network."""

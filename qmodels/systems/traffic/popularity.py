@@ -11,7 +11,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
-from qmodels.systems.spec.fields import Documented
+from qmodels.systems.spec.docstrings import Documented
 from qmodels.systems.spec.ranges import Declared, count, nonnegative
 
 MOST_ENTRIES = 10_000_000

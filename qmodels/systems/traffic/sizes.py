@@ -13,7 +13,7 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
 from qmodels.guarded import guarded
-from qmodels.systems.spec.fields import Documented
+from qmodels.systems.spec.docstrings import Documented
 from qmodels.systems.spec.text.reading import Place
 
 LARGEST_PACKET = 65535

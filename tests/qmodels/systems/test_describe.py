@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from optimize import field_paths, find_field
-from qmodels.systems.spec.describe import describe, documentation, init, json_schema
+from qmodels.systems.spec.describe import describe, init, json_schema
+from qmodels.systems.spec.docstrings import documentation
 from qmodels.systems.spec.fields import field_names
 from qmodels.systems.spec.kind import KINDS, kind_named
 from qmodels.systems.spec.ranges import Declared, choice
