@@ -21,37 +21,24 @@ from validate.engine.events import new_calendar, next_event, schedule
 from validate.engine.jit import inlined, lean
 from validate.engine.sampling import draw, law_table
 from validate.engine.streams import new_streams, uniform
+from validate.network.calendar import EARLY, put
 from validate.noc.kernel import quiet, step
 from validate.noc.meter import PICK, Meter, pick_flow, record
 from validate.noc.sources import send
 from validate.noc.state import DELIVERED, FREE_PACKET, IN_NETWORK, NOW, World
 
-SOURCE = np.dtype(
-    [
-        ("time", "f8"),
-        ("first_group", "i4"),
-        ("groups", "i4"),
-        ("step", "i4"),
-        ("following", "i4"),
-        ("sent", "i8"),
-    ],
-    align=True,
-)
-"""A source: when its next packet comes, the groups of flows it takes in turn, ``step`` packets of each."""
+SOURCE = np.dtype([("first_group", "i4"), ("groups", "i4"), ("step", "i4"), ("sent", "i8")], align=True)
+"""A source: the groups of flows it takes in turn, ``step`` packets of each."""
 
 DONE, FULL, STUCK = range(3)
 """Why a run came back: it is at its end, there is no room for more packets, or nothing moves any more."""
-
-CALENDAR = 1024
-"""Cycles that sources are sorted by; a later one is looked at again."""
 
 
 class Open(NamedTuple):
     """Open traffic: its sources, alias tables of the groups, laws of the gaps and the calendar.
 
-    ``source``, ``pick`` and ``group`` are those of `pick_flow`; ``due`` has the first source of each
-    cycle modulo its length, -1 without one. The law of source s draws from stream s, its flows from
-    stream s + number of sources.
+    ``source``, ``pick`` and ``group`` are those of `pick_flow`. The law of source s draws from stream s, its
+    flows from stream s + number of sources.
     """
 
     source: Any
@@ -60,33 +47,22 @@ class Open(NamedTuple):
     rows: Any
     numbers: Any
     streams: Any
-    due: Any
-
-
-@inlined
-def _enter(traffic: Open, s: int, now: int) -> None:
-    """Put a source into the calendar: at its time, or at the farthest cycle there is."""
-    cycle = max(now + 1, int(ceil(min(traffic.source[s]["time"], now + float(CALENDAR)))))
-    place = min(cycle, now + CALENDAR - 1) & (CALENDAR - 1)
-    traffic.source[s]["following"] = traffic.due[place]
-    traffic.due[place] = s
+    heap: Any
+    places: Any
 
 
 @inlined
 def _inject(world: World, traffic: Open, now: int) -> bool:
     """Send all packets of this cycle; return whether there was room for them."""
-    source, due, streams = traffic.source, traffic.due, traffic.streams
-    place = now & (CALENDAR - 1)
-    while due[place] >= 0:
-        s = due[place]
-        while source[s]["time"] <= now:
-            if world.clock[FREE_PACKET] < 0:
-                return False
-            flow = pick_flow(source, traffic.pick, traffic.group, streams, s)
-            send(world, flow, world.flow[flow]["flits"], 0, now)
-            source[s]["time"] += draw(traffic.rows, traffic.numbers, streams, s)
-        due[place] = source[s]["following"]
-        _enter(traffic, s, now)
+    heap, streams = traffic.heap, traffic.streams
+    while heap[0]["event"] > 0 and heap[1]["time"] <= now:
+        if world.clock[FREE_PACKET] < 0:
+            return False
+        s = heap[1]["event"]
+        flow = pick_flow(traffic.source, traffic.pick, traffic.group, streams, s)
+        send(world, flow, world.flow[flow]["flits"], 0, now)
+        following = heap[1]["time"] + draw(traffic.rows, traffic.numbers, streams, s)
+        put(heap, traffic.places, s, following, EARLY)
     return True
 
 
@@ -106,8 +82,8 @@ def run_open(world: World, traffic: Open, meter: Meter, until: int) -> int:
             if clock[IN_NETWORK] > 0:
                 clock[NOW] = now
                 return STUCK
-            while now < until and traffic.due[now & (CALENDAR - 1)] < 0:
-                now += 1
+            following = traffic.heap[1]["time"] if traffic.heap[0]["event"] > 0 else float(until)
+            now = max(now, int(ceil(min(following, float(until)))))
     clock[NOW] = now
     return DONE
 
@@ -301,15 +277,11 @@ def open_traffic(noc: Noc, table: FlowTable, *, seed: int, replication: int) -> 
     names = [f"{what} of node {node}" for what in ("gaps", "flows") for node in sources]
     streams = new_streams(seed=seed, replication=replication, sources=names)
     set_first_packets(table, sources, source, streams)
-    due = np.full(CALENDAR, -1, dtype=np.int32)
+    heap, places = new_calendar(len(sources)), np.zeros(len(sources), dtype=np.int64)
     for s in range(len(sources)):
         # A Bernoulli source can also inject in cycle 0.
-        time = draw(laws.rows, laws.numbers, streams, s) - float(bernoulli)
-        place = min(int(np.ceil(time)), CALENDAR - 1)
-        source[s]["time"], source[s]["following"], due[place] = time, due[place], s
-    return Open(
-        source=source, pick=pick, group=group, rows=laws.rows, numbers=laws.numbers, streams=streams, due=due
-    )
+        put(heap, places, s, draw(laws.rows, laws.numbers, streams, s) - float(bernoulli), EARLY)
+    return Open(source, pick, group, laws.rows, laws.numbers, streams, heap, places)
 
 
 def closed_traffic(noc: Noc, table: FlowTable, *, seed: int, replication: int) -> Closed:
