@@ -18,25 +18,16 @@ CHANNEL = np.dtype(
         ("occupancy", "i8"),
         ("held_vc", "i4"),
         ("stored", "i4"),
-        ("place_in", "i2"),
-        ("inputs", "i2"),
-        ("next_out", "i2"),
-        ("next_vc", "i2"),
+        *((name, "i2") for name in ("place_in", "inputs", "next_out", "next_vc")),
         ("credit_delay", "i4"),
         ("listed", "i4"),
         ("sink", "i4"),
         # As an output of the router it comes from.
         ("free", "u8"),
-        ("key", "i8"),
-        ("busy_until", "i8"),
-        ("flits", "i8"),
-        ("fair_time", "i8"),
+        *((name, "i8") for name in ("key", "busy_until", "flits", "fair_time")),
         ("winner", "i4"),
         ("held_by", "i4"),
-        ("place_out", "i2"),
-        ("outputs", "i2"),
-        ("next_in", "i2"),
-        ("next_free", "i2"),
+        *((name, "i2") for name in ("place_out", "outputs", "next_in", "next_free")),
         ("delay", "i4"),
         ("cycles", "i4"),
     ],
@@ -54,17 +45,8 @@ VC = np.dtype(
     [
         ("rank", "i8"),
         ("came", "i8"),
-        ("flit", "i4"),
-        ("owner", "i4"),
-        ("out", "i4"),
-        ("out_vc", "i4"),
-        ("first_slot", "i4"),
-        ("waited", "i4"),
-        ("front", "i2"),
-        ("count", "i2"),
-        ("credits", "i2"),
-        ("allowed", "i2"),
-        ("leaving", "i2"),
+        *((name, "i4") for name in ("flit", "owner", "out", "out_vc", "first_slot", "waited")),
+        *((name, "i2") for name in ("front", "count", "credits", "allowed", "leaving")),
     ],
     align=True,
 )
@@ -83,10 +65,7 @@ sent into this one did, or which source queue it comes from.
 
 PACKET = np.dtype(
     [
-        ("flow", "i4"),
-        ("flits", "i4"),
-        ("hop", "i4"),
-        ("following", "i4"),
+        *((name, "i4") for name in ("flow", "flits", "hop", "following")),
         ("created", "i8"),
         ("injected", "i8"),
         ("tag", "i8"),
@@ -109,14 +88,8 @@ QUEUE = np.dtype([("first", "i4"), ("last", "i4"), ("sent", "i4"), ("vc", "i4"),
 
 NODE = np.dtype(
     [
-        ("channel", "i4"),
-        ("first_queue", "i4"),
-        ("queues", "i4"),
-        ("circuits", "i4"),
-        ("current", "i4"),
-        ("waiting", "i4"),
-        ("listed", "i4"),
-        ("last_vc", "i4"),
+        *((name, "i4") for name in ("channel", "first_queue", "queues", "circuits", "current", "waiting")),
+        *((name, "i4") for name in ("listed", "last_vc")),
     ],
     align=True,
 )
@@ -126,27 +99,9 @@ HEAD, TAIL, WHOLE, FLAGS = 1, 2, 3, 2
 """Flags of a flit below the number of its packet. With both it is a whole packet: one flit, or a train."""
 
 (
-    SHIFT,
-    WHEEL,
-    VCS,
-    BUFFER,
-    ARBITRATION,
-    LAST_MOVE,
-    IN_NETWORK,
-    WAITING,
-    FREE_PACKET,
-    FREE_PACKETS,
-    DELIVERED,
-    ACTIVE,
-    SENDING,
-    CLOSED,
-    NOW,
-    CIRCUITS,
-    HOLDS,
-    SPAN,
-    TRAIN,
-    CLOCK_SIZE,
-) = range(20)
+    SHIFT, WHEEL, VCS, BUFFER, ARBITRATION, LAST_MOVE, IN_NETWORK, WAITING, FREE_PACKET, FREE_PACKETS,
+    DELIVERED, ACTIVE, SENDING, CLOSED, NOW, CIRCUITS, HOLDS, SPAN, TRAIN, CLOCK_SIZE,
+) = range(20)  # fmt: skip
 """Places in ``clock``; IN_NETWORK counts flits, WAITING packets at the sources.
 
 SPAN: cycles after which what moved last has had all its effect; TRAIN: flits of the longest train.
