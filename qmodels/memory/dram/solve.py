@@ -118,7 +118,7 @@ def solve_dram(spec: DramSystem) -> Answer:
     `qmodels.memory.dram.limits.channel_limits` for the limits. The mean latency of random reads of
     DDR4-3200, closed and open pages, one and two ranks, was measured within 1.3 % of two cycle
     simulators and ours without refresh, and within 3.8 % with it, up to 0.8 of the largest rate (at 0.89
-    within 11 %, where the simulators differ by 8 %). With writes latencies are 15 to 30 % off above 0.5 of
+    within 7 %, where the simulators differ by 4 %). With writes latencies are 15 to 30 % off above 0.5 of
     the largest rate: `qmodels.memory.dram.write_queue`.
 
     Examples
@@ -128,7 +128,7 @@ def solve_dram(spec: DramSystem) -> Answer:
     >>> load = RandomBlocks(arrival_rate=np.array([0.02, 0.08, 0.15]))
     >>> curve = solve_dram(dram("DDR4-3200", page_policy="closed", traffic=load))
     >>> curve.read_latency.round(1), curve.bottleneck
-    (array([43.5, 82.1,  inf]), 'activation')
+    (array([43.9, 81.1,  inf]), 'activation')
     """
     pattern = access_pattern(spec)
     limits = channel_limits(spec, pattern)
