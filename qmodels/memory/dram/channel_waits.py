@@ -9,7 +9,7 @@ import numpy as np
 
 from qmodels.evidence.constants import kept
 from qmodels.memory.dram.access_pattern import AccessPattern
-from qmodels.memory.dram.limits import bank_times, bus_time, ranks_in_order, refresh_time
+from qmodels.memory.dram.limits import bank_times, blocked_in_order, bus_time, refresh_time
 from qmodels.memory.dram.order_waits import order_times
 from qmodels.memory.dram.packet_waits import PacketTimes, packet_times
 from qmodels.memory.dram.refresh_waits import (
@@ -330,7 +330,7 @@ def _in_order(
     own = max(found.alone - (1 - found.row_hit_ratio) * (t.t_rcd + closing), 0.0)
     ranks = spec.geometry.ranks
     block = refresh_time(spec, rate, rate / ranks)
-    share = ranks_in_order(spec, rate, block) * block / max(t.t_refi, 1)
+    share = blocked_in_order(spec, rate, block)
     load = np.minimum(rate / found.max_rate, 1 - 1e-9)
     left = np.maximum(1 - load / (1 - share), 1e-9)
     wait, conflict = found.waits(rate)

@@ -36,15 +36,17 @@ def refresh_time(spec: DramSystem, row_rate: Any, rate: Any = 0.0) -> Any:
     return t.t_rfc + rest
 
 
-def ranks_in_order(spec: DramSystem, rate: Any, block: Any) -> Any:
-    r"""Return of how many ranks an access in order meets the refreshes, which take a time each.
+def blocked_in_order(spec: DramSystem, rate: Any, block: Any) -> Any:
+    r"""Return the share of the time in which refreshes hold accesses in order up, which take a time each.
 
-    That of another rank holds it up once one to that rank has come: of a refresh of :math:`b` in which
-    :math:`x` come on average :math:`2 \int_0^b (b - t) (1 - e^{-x t / b}) dt / b^2` count.
+    That of another rank holds one up once one to that rank has come: of a refresh of :math:`b` in which
+    :math:`x` come on average :math:`2 \int_0^b (b - t) (1 - e^{-x t / b}) dt / b^2` count. Ranks are taken to
+    be refreshed independently of each other.
     """
     come = np.maximum(rate / spec.geometry.ranks * block, 1e-6)
     met = np.clip(1 - 2 / come - 2 * np.expm1(-come) / come**2, 0.0, 1.0)
-    return 1 + (spec.geometry.ranks - 1) * met
+    share = np.minimum(block / max(spec.timing.t_refi, 1), 1 - 1e-9)
+    return 1 - (1 - share) ** (1 + (spec.geometry.ranks - 1) * met)
 
 
 def _rest(rate: Any, time: float) -> Any:
@@ -106,7 +108,7 @@ def channel_limits(
         block = refresh_time(spec, most / g.ranks)
         share = float(block) / t.t_refi
         if spec.scheduler == "in-order":
-            share *= float(ranks_in_order(spec, most, block))
+            share = float(blocked_in_order(spec, most, block))
         # With several ranks the bus works on while one is refreshed, if accesses may pass each other.
         free = ("bus", "turnaround") if g.ranks > 1 and spec.scheduler != "in-order" else ()
         limits["refresh"] = min(

@@ -190,3 +190,10 @@ def test_accesses_in_order_wait_for_the_refreshes_of_all_ranks(device):
     assert runs[0.5].stable and runs[1.05].stable is False
     slower = at(spec, 0.93)
     assert simulate(slower, replications=2).stable is not False and solve_dram(slower).stable
+
+
+@pytest.mark.parametrize("traffic", [Packets(blocks=16, write_fraction=0.3), RandomBlocks()])
+def test_ranks_that_are_refreshed_most_of_the_time_leave_something(traffic):
+    """Of four ranks each is refreshed for a quarter of it: there was less than nothing left."""
+    spec = dram("DDR5-6400", ranks=4, scheduler="in-order", t_rfc=2769, t_refi=10619, traffic=traffic)
+    assert 0 < solve_dram(spec).in_cycles()["saturation_rate"] < 0.1
