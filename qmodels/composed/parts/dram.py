@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from itertools import combinations
+from math import isclose
 from operator import mul
 from typing import Any, NamedTuple
 
@@ -28,8 +29,8 @@ ALLOCATED = (
     "steps that access the same allocated blocks are taken to find no rows open for each other: "
     "times at the memory are up to 2.3 times too long"
 )
-PACE = (
-    "streams of addresses at one pace keep a distance that the model does not know: "
+DISTANCE = (
+    "streams of addresses along which a job reads or writes in turn keep their distance: "
     "times at the memory are from 0.6 to 2.6 times those of a run"
 )
 SMALL = (
@@ -276,9 +277,8 @@ def _waits(spec: DramSystem, offered: Offered, streams: tuple[Stream, ...]) -> t
     doubts = [ALLOCATED] if sum(map(_allocated, streams)) > 1 else []
     if _split(streams):
         doubts.append(JOINED)
-    pace = [k.rate for k in kinds if k.run == INF]
-    if any(abs(other - one) <= 0.01 * one + 1e-8 for one, other in combinations(pace, 2)):
-        doubts.append(PACE)
+    if _keep_distance(streams):
+        doubts.append(DISTANCE)
     traffic = _own_traffic(kinds, ordered=spec.scheduler == "in-order")
     if traffic is None:
         return mixed_waits(spec, kinds), tuple(doubts)
@@ -331,6 +331,15 @@ def _split(streams: tuple[Stream, ...]) -> bool:
     """Return whether several steps share a stream of addresses."""
     names = [_joined(s) for s in streams if _joined(s)]
     return len(set(names)) < len(names)
+
+
+def _keep_distance(streams: tuple[Stream, ...]) -> bool:
+    """Return whether a flow has several streams of addresses without end that go on at one pace."""
+    endless = [(s, _joined(s) or number) for number, s in enumerate(streams) if s.run == INF and s.rate > 0]
+    return any(
+        name != other_name and one.flow == other.flow and isclose(one.request_rate, other.request_rate)
+        for (one, name), (other, other_name) in combinations(endless, 2)
+    )
 
 
 def _offered(spec: DramSystem, streams: tuple[Stream, ...]) -> Offered:

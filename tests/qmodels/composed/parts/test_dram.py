@@ -195,3 +195,14 @@ def test_what_a_stream_meets_is_found_when_it_is_read(monkeypatch):
     assert answer.intensity[""] > 0 and not asked_for
     assert answer.responses[1].mean > 0 and answer.responses[1].last_mean > 0
     assert [kind.blocks for kind in asked_for] == [7]
+
+
+def test_streams_of_one_flow_keep_their_distance():
+    """Those of two flows drift apart, slow ones are told apart too, and batches of several sizes are one."""
+    along = {"addresses": "sequential"}
+    one, other = asked(0.02, **along), asked(0.02, write=True, **along)
+    sizes = asked(0.02, law=[0, 0.5, 0, 0, 0.125], **along)
+    slow = asked(1e-9, **along), asked(3e-9, **along)
+    found = [(one, other), (one, replace(other, flow="others")), (sizes,), (one, asked(0.01, **along)), slow]
+    doubted = [any("keep their distance" in d for d in respond_dram(OPEN, each).doubts) for each in found]
+    assert doubted == [True, False, False, False, False]
