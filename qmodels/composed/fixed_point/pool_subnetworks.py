@@ -49,7 +49,7 @@ def update_pool(state: State, pool: str) -> None:
         found = partial(lossy_pool, speeds_at=speeds, tokens=inside.tokens)
         if not regions:
             plain = partial(held_without_pool, state, pool)
-            found = partial(found, scv=inside.evenness, plain=plain, unlimited=inside.unlimited)
+            found = partial(found, scv=inside.departure_scv_ratio, plain=plain, unlimited=inside.unlimited)
         state.curves[pool] = cache(found)
         return
     if not all(state.system.flow(take.flow).closed for take in takes):
@@ -353,6 +353,8 @@ def speeds_inside(state: State, pool: str, inside: PoolSubnetwork) -> tuple[Spee
             each = state.taken(name, rates(1.0))
             one = state.subnetworks[name].tokens == 1
             come = state.rates[flow.name] if one else max(rate, NEAR)
+            if state.subnetworks[name].speeds(come * each)[-1] <= 0:  # others fill a part inside
+                return np.zeros(1)
             found.append(Region(speeds=held(name, come * each) / each))
         return closed_mva(profile, inside.tokens, regions=found).rates
 

@@ -121,3 +121,10 @@ def test_closed_jobs_that_fill_a_station_leave_room_for_a_pool():
         )
     )
     assert answer.stable and answer.saturation_factor > 1
+
+
+@pytest.mark.parametrize("tokens", [1, 4])
+def test_an_open_flow_that_fills_a_station_leaves_a_window_nothing(tokens):
+    """Dividing by the speed of its pool, which is 0, was an error."""
+    answer = solved(replace(OPEN, rate=1.5), replace(LOSSY, program=HELD), p=Tokens(count=tokens))
+    assert not answer.stable and np.isinf(answer["latency[open]"]) and np.isinf(answer["latency[lossy]"])
