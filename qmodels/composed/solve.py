@@ -46,7 +46,7 @@ from qmodels.systems.spec.cost import afford
 from qmodels.systems.spec.fields import points_of, swept_fields
 
 MODEL = "system of parts (decomposition)"
-SHARED = "pools that open flows share with others of a limited number: latency {}"
+SHARED = "pools that open flows share with others of a limited number: latencies are up to {}"
 """Measured on 28 such systems of stations, drawn at random; of five with a memory one was 17 times off."""
 WINDOW = "window"
 """Name of the time that jobs wait outside a window."""
@@ -73,7 +73,7 @@ def parts_figures(state: State) -> Figures:
     doubts = list(full.doubts)
     if any(state.shared(pool) for pool in state.curves):
         doubts.append(
-            SHARED.format("several times off" if state.leaves_traces else "to 32 % off in nine of ten")
+            SHARED.format("several times off" if state.leaves_traces else "32 % off in nine of ten systems")
         )
     wavering = f"rates of flows that go up and down by {state.wavers:.1%} from round to round, as their mean"
     return Figures(

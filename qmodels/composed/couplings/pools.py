@@ -87,7 +87,7 @@ class PoolSubnetwork:
         return leaving_scv(profile, table.found, self.noise)
 
     @cached_property
-    def evenness(self) -> float:
+    def departure_scv_ratio(self) -> float:
         """Variability of what leaves where all tokens are held, over that of exponential services."""
         profile, table = self._population(self.few or self.profile, 0.0, min(self.tokens, MANY))
         exponential = leaving_scv(profile, table.found, dict.fromkeys(self.noise, 1.0))

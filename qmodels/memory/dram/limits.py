@@ -50,7 +50,7 @@ def blocked_in_order(spec: DramSystem, rate: Any, block: Any) -> Any:
 
 
 def _rest(rate: Any, time: float) -> Any:
-    """Return what is left on average of a time since the last of Poisson events."""
+    """Return the mean rest of a time that began with the last of Poisson events."""
     rate = np.maximum(rate, 1e-12)
     return np.maximum(time + np.expm1(-rate * time) / rate, 0.0)
 
