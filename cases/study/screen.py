@@ -18,6 +18,7 @@ from optimize.decisions.changes import Growth
 from optimize.decisions.decision import LEVEL, TIED, Decision
 from optimize.decisions.reasons import Alternative, Question
 from optimize.search.exploration import said_distinct
+from qmodels.systems.memory.dram_power import channel_price
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.conditions import plain, quantity
@@ -165,12 +166,12 @@ class Screen:
         return found
 
     def _technology(self) -> list[str]:
-        """Return the metrics that ignore the memory's technology."""
+        """Return the metrics that ignore the memory's technology, where no preset has its devices."""
         model = self.decision.model
         base = model.space.base
-        devices = isinstance(getattr(base, "dram", None), DramSystem) or "dram" in model.space.paths.values()
         asked = isinstance(base, PacketProcessor) and {"cost", "energy_per_packet"} & {*model.objectives}
-        return [TECHNOLOGY] if devices and asked else []
+        unknown = asked and isinstance(base.dram, DramSystem) and channel_price(base.dram) is None
+        return [TECHNOLOGY] if unknown else []
 
     def _misfits(self) -> list[str]:
         """Return the features of a trace that do not fit the system."""

@@ -43,7 +43,7 @@ def energy_per_packet(
     ``lookups``: pointer-memory accesses, and lookups, per carried packet; lookups cost nothing without
     slices; ``packet_rate``: carried packets, which share the background power [packets/ns].
     """
-    price, width = spec.energy, spec.noc.link_width
+    price, width = spec.prices[0], spec.noc.link_width
     dynamic = (
         activations * price.activation_nj
         + bursts * price.burst_nj

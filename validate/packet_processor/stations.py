@@ -101,7 +101,7 @@ def energy_per_packet(spec: PacketProcessor, run: Any) -> float:
     n = run.sums
     if n["packets"] == 0:
         return float("inf")
-    price, width = spec.energy, float(spec.noc.link_width)
+    price, width = spec.prices[0], float(spec.noc.link_width)
     spent = float(run.busy[POINTER_MEMORY] * spec.free_list.clock_ghz * price.pointer_nj)  # [nJ]
     for events, nanojoules in (
         (n["accesses"] - n["row hits"], price.activation_nj),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from qmodels.checks import IntArray, Numeric
 from qmodels.systems.cache.spec import Llc
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram import Dram
+from qmodels.systems.memory.dram_power import channel_price
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.memory.memory_map import AddressMap
 from qmodels.systems.noc.flows import FlowTable
@@ -26,6 +27,8 @@ from qmodels.systems.spec.docstrings import Replaceable
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import Declared, count, positive
 from qmodels.systems.traffic.workload import Workload
+
+Priced = TypeVar("Priced", Energy, Cost)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,9 +271,25 @@ class PacketProcessor(Replaceable, Declared):
         return processor_system(self)
 
     @property
+    def prices(self) -> tuple[Energy, Cost]:
+        """Energy and area of parts; of a channel of a preset's devices theirs, where left at its default."""
+        device = channel_price(self.dram) if isinstance(self.dram, DramSystem) else None
+        if device is None:
+            return self.energy, self.cost
+        return (
+            _where_default(
+                self.energy,
+                activation_nj=device.activation_nj,
+                burst_nj=device.burst_nj,
+                channel_mw=device.background_mw,
+            ),
+            _where_default(self.cost, channel=device.area_mm2),
+        )
+
+    @property
     def area(self) -> Numeric:
         """Area equivalent of all parts at their `Cost` [mm2]."""
-        price, width, topology = self.cost, self.noc.link_width, self.noc.topology
+        price, width, topology = self.prices[1], self.noc.link_width, self.noc.topology
         links = len(topology.links) + 2 * (self.noc.initiators + self.channels)
         slice_kib = self.llc.slice_lines * self.workload.segment_bytes / 1024
         return (
@@ -281,3 +300,9 @@ class PacketProcessor(Replaceable, Declared):
             + self.free_list.segments * 8 / 2**20 * price.pointer_per_mib
             + (self.free_list.alloc_trial_count - 1) * price.trial
         )
+
+
+def _where_default(price: Priced, **own: float) -> Priced:
+    """Return prices with other ones where they are still the default of their class."""
+    left = {name for name in own if np.array_equal(getattr(price, name), getattr(type(price), name))}
+    return replace(price, **{name: own[name] for name in left})

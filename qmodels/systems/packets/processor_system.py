@@ -36,7 +36,8 @@ class Energy(Declared, prefix="energy."):
     The router figures are a least-squares reading of [1]_, Tables II and III (32 routers,
     12 powers): power = 32 (15 mW + 1.9 mW per byte of link) + 20 pJ per transported byte over
     about 5.5 routers. The DRAM figures are rounded datasheet magnitudes of a rank of eight
-    DDR2-800 devices, the SRAM figures 28 nm magnitudes: our assumptions.
+    DDR2-800 devices, the SRAM figures 28 nm magnitudes: our assumptions. A DRAM figure that is left at its
+    default is that of the device where the memory is one of a preset, see `dram_power.channel_price`.
 
     References
     ----------
@@ -62,7 +63,8 @@ class Energy(Declared, prefix="energy."):
 class Cost(Declared, prefix="cost."):
     """Silicon area equivalent of each part; replace what you know better.
 
-    All figures are our assumptions, of the magnitude of a 28 nm process.
+    All figures are our assumptions, of the magnitude of a 28 nm process. A channel that is left at its
+    default is that of the device where the memory is one of a preset, see `dram_power.channel_price`.
     """
 
     channel: Numeric = nonnegative(4.0)  # Memory controller and its pins. [mm2]
