@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cases.study.packet_processor import BIAS, ERROR
+from cases.study.packet_processor import BIAS, ERROR, vectorized_fields
 from cases.study.simulating import how_simulated
 from cases.tables import heading, many, number, sentence, text_table
 from optimize.decisions.decision import LEVEL, Decision
@@ -175,7 +175,8 @@ def front_doubts(decision: Decision) -> tuple[str, ...]:
     space, rows = decision.model.space, decision.front
     if isinstance(space.base, PacketProcessor):
         designs = np.sort(decision.table["design"][rows])
-        specs = [space.batch(group) for group in space.groups(designs, space.numeric)]
+        arrays = vectorized_fields(space)
+        specs = [space.batch(group, arrays) for group in space.groups(designs, arrays)]
     else:
         rows = rows[rows == decision.chosen]
         specs = [decision.model.spec(int(row)) for row in rows]

@@ -11,7 +11,7 @@ import numpy as np
 from optimize.spaces.evaluation import LOAD, RESOURCE
 from optimize.spaces.space import Space
 from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.spec.fields import array_fields, find_field, get_field, replace_fields
+from qmodels.systems.spec.fields import array_fields, find_field, get_field, replace_fields, takes_array
 from qmodels.systems.spec.text.toml import from_toml
 
 if TYPE_CHECKING:
@@ -79,6 +79,11 @@ def default_space(base: PacketProcessor, given: Iterable[str] = ()) -> Space:
     for path, value in array_fields(base).items():
         raise ValueError(f"{path} must be one number in an exploration, got an array of {value.size}")
     return Space(base, wanted)
+
+
+def vectorized_fields(space: Space) -> list[str]:
+    """Return the fields of a space that a spec may hold arrays of; devices behind controllers take none."""
+    return [name for name in space.numeric if takes_array(space.base, name)]
 
 
 def along_axes(spec: PacketProcessor) -> PacketProcessor:

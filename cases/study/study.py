@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cases.study.goals import goals_of, space_of, traffic_field, words
-from cases.study.packet_processor import solved_columns
+from cases.study.packet_processor import solved_columns, vectorized_fields
 from cases.study.several import several
 from cases.study.simulating import Progress as Counted
 from cases.study.simulating import Runs, background_compile, stated_errors
@@ -30,7 +30,6 @@ from optimize.spaces.space import Space
 from qmodels import checks
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.conditions import quantity
-from qmodels.systems.spec.fields import takes_array
 from qmodels.systems.spec.metrics import is_relative
 from qmodels.systems.spec.text.toml import to_toml
 
@@ -212,7 +211,7 @@ def solved(
         metrics,
         **goals,
         digits=DIGITS,
-        vectorized=[one for one in space.numeric if takes_array(space.base, one)],
+        vectorized=vectorized_fields(space),
         store=None if out is None else out / SOLVED,
         identity=f"solve {our_version()} {' '.join(known)}",
         progress=announced(progress or (lambda done, total: None), then=then),

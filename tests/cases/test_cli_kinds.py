@@ -305,5 +305,14 @@ def test_a_memory_technology_is_a_word_and_keeps_the_channels(run, tmp_path):
     assert load_study(tmp_path / "memory")[0].space.spec(1) == with_values(
         default_processor(), {"dram": "HBM3"}
     )
-    own = ("--set", "dram=gem5-DDR2-800", "--vary", "link_width=8,16", "--budget", "0")
+    own = (
+        "--set",
+        "dram=gem5-DDR2-800",
+        "--set",
+        "alloc_trial_count=1",
+        "--vary",
+        "link_width=8,16",
+        "--budget",
+        "0",
+    )
     assert "area and energy of the DRAM interface do not follow the technology" in run("explore", *own)[1]
