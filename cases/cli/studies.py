@@ -21,7 +21,7 @@ from cases.cli.app import (
 )  # fmt: skip
 from cases.cli.console import Forms, FullOutput, interruptible, listed, progress_bars
 
-LONGEST = 60.0  # time for simulations unless it is given, if the choice is not simulated before. [s]
+LONGEST = 120.0  # time for simulations unless it is given, if the choice is not simulated before. [s]
 Objectives = Annotated[list[str] | None, typer.Option(metavar="METRIC", help="An objective; repeatable.")]
 ENOUGH = 3  # designs after which simulation ends once none could lead the best, unless a time is given
 
@@ -74,7 +74,7 @@ def explore(
             "--budget",
             metavar="TIME",
             help="Time for simulations: 60s, 2min, 0 for none; if left out, until the best "
-            "design, or one as good, is simulated, at most 60s.",
+            "design, or one as good, is simulated, at most 2min.",
         ),
     ] = None,
     runs: Runs,
