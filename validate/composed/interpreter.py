@@ -5,7 +5,7 @@ from __future__ import annotations
 from validate.composed import state
 from validate.composed.blocks import first_block, locate
 from validate.composed.memories.banks import come_to_bank, leave_bank
-from validate.composed.state import QUEUEING, TURNING, Core
+from validate.composed.state import TURNING, Core
 from validate.composed.strands import (
     begin,
     charge,
@@ -15,6 +15,7 @@ from validate.composed.strands import (
     go_on,
     join_up,
     leave,
+    line_up,
     mark,
     split,
     wake_at,
@@ -37,12 +38,7 @@ def acquire(w: World, c: Core, j: int, at: int) -> bool:
     c.strands[j]["wants"], c.strands[j]["use"] = i["size"], i["at"]
     if pool["head"] < 0 and pool["free"] >= i["size"]:
         return not _take(w, c, i["part"], q, j)
-    w.jobs[j]["phase"], w.jobs[j]["next"] = QUEUEING, NONE
-    if pool["head"] < 0:
-        pool["head"] = j
-    else:
-        w.jobs[pool["tail"]]["next"] = j
-    pool["tail"] = j
+    line_up(w, pool, j)
     return False
 
 

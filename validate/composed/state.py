@@ -72,7 +72,7 @@ WRITTEN, READ, READ_LINE = _constants(0, 3)
 ASKED: Any = np.int64(4)
 
 # Phases of a strand beside those of `validate.network.state` (FREE to FORKED).
-HOLDING, THINKING, QUEUEING, OUTSIDE, READY = _constants(5, 5)
+HOLDING, THINKING, QUEUEING, READY = _constants(5, 4)
 ACCESSING, TRAVELLING, LOOKING, OPERATING, ENQUIRING, TURNING, PASSING, BANKING = _constants(10, 8)
 OPENING: Any = np.int64(18)
 # Letters to the kernels of parts.
@@ -228,6 +228,9 @@ SERVER = np.dtype(
 DONE = np.dtype([("begun", "i8"), ("waited", "f8"), ("served", "i8"), ("service", "f8")])
 """Operations of a kind: those begun and their waits, those that were not refused and their time."""
 
+LINE = np.dtype([("head", "i8"), ("tail", "i8")])
+"""The first and the last of those that wait."""
+
 BANKED = np.dtype(
     [
         *((name, "i8") for name in ("channels", "banks", "law", "stream")),
@@ -335,7 +338,7 @@ class Core(NamedTuple):
     banked: Annotated[Any, BANKED, 1]
     bank_busy: Annotated[Any, "i8", 1]
     bank_jobs: Annotated[Any, "i8", 1]
-    bank_queues: Annotated[Any, "i8", 2]
+    bank_queues: Annotated[Any, LINE, 1]
     bank_speeds: Annotated[Any, "f8", 1]
     map_numbers: Annotated[Any, "i8", 2]
     map_images: Annotated[Any, "i8", 3]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from validate.composed.state import (
     BY_SEGMENTS,
     FORKED_TIME,
-    OUTSIDE,
     OUTSIDE_TIME,
     PART_TIME,
+    QUEUEING,
     READY,
     THINKING,
     UNCOUNTED_TIME,
@@ -31,6 +33,17 @@ def go_on(w: World, c: Core, j: int) -> None:
     else:
         c.strands[s["last_ready"]]["next"] = j
     s["last_ready"] = j
+
+
+@lean_part
+def line_up(w: World, line: Any, j: int) -> None:
+    """Let a strand wait behind those that do, in what has a first and a last of them."""
+    w.jobs[j]["phase"], w.jobs[j]["next"] = QUEUEING, NONE
+    if line["head"] < 0:
+        line["head"] = j
+    else:
+        w.jobs[line["tail"]]["next"] = j
+    line["tail"] = j
 
 
 @lean_part
@@ -83,12 +96,7 @@ def be_born(w: World, c: Core, f: int, home: int) -> None:
     c.strands[j]["home"], c.strands[j]["round"] = home, 0
     begin(w, c, j)
     if flow["window"] > 0 and flow["inside"] >= flow["window"]:
-        job["phase"], job["next"] = OUTSIDE, NONE
-        if flow["head"] < 0:
-            flow["head"] = j
-        else:
-            w.jobs[flow["tail"]]["next"] = j
-        flow["tail"] = j
+        line_up(w, flow, j)
     else:
         flow["inside"] += 1
         go_on(w, c, j)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from validate.composed import state
 from validate.composed.state import Core
-from validate.composed.strands import charge, enter, go_on, leave, wake_at
+from validate.composed.strands import charge, enter, go_on, leave, line_up, wake_at
 from validate.engine.jit import lean_part
 from validate.engine.sampling import draw
 from validate.engine.streams import uniform
@@ -68,12 +68,7 @@ def operate(w: World, c: Core, j: int, part: int) -> None:
     server = c.servers[c.parts[part]["first"]]
     enter(w, c, part, j)
     if server["taken"]:
-        w.jobs[j]["phase"], w.jobs[j]["next"] = state.QUEUEING, NONE
-        if server["head"] < 0:
-            server["head"] = j
-        else:
-            w.jobs[server["tail"]]["next"] = j
-        server["tail"] = j
+        line_up(w, server, j)
         return
     server["taken"] = 1
     server["busy_sum"] -= w.state[0]["now"]

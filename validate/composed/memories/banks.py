@@ -9,8 +9,8 @@ import numpy as np
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.memory_map import BankedChannels
 from validate.composed.kernels import named
-from validate.composed.state import BANKED, BANKING, QUEUEING, Core
-from validate.composed.strands import enter, wake_at
+from validate.composed.state import BANKED, BANKING, LINE, Core
+from validate.composed.strands import enter, line_up, wake_at
 from validate.engine.jit import lean_part
 from validate.engine.sampling import draw
 from validate.engine.streams import uniform
@@ -40,7 +40,7 @@ def new_banks(spec: System, sources: Sources) -> dict[str, Any]:
         "banked": rows,
         "bank_busy": np.zeros(channels, dtype=np.int64),
         "bank_jobs": np.full(banks, NONE, dtype=np.int64),
-        "bank_queues": np.full((queues, 2), NONE, dtype=np.int64),
+        "bank_queues": np.full(queues, NONE, dtype=LINE),
         "bank_speeds": np.array(speeds),
     }
 
@@ -63,13 +63,7 @@ def come_to_bank(w: World, c: Core, j: int, part: int) -> None:
         _set_pace(w, c, part, found, 1)
         _begin(w, c, part, found, j)
         return
-    queue = c.bank_queues[b["queues_at"] + strand["bank"]]
-    w.jobs[j]["phase"], w.jobs[j]["next"] = QUEUEING, NONE
-    if queue[0] < 0:
-        queue[0] = j
-    else:
-        w.jobs[queue[1]]["next"] = j
-    queue[1] = j
+    line_up(w, c.bank_queues[b["queues_at"] + strand["bank"]], j)
 
 
 @lean_part
@@ -78,11 +72,11 @@ def leave_bank(w: World, c: Core, j: int, part: int) -> None:
     b, strand = c.banked[c.parts[part]["member"]], c.strands[j]
     c.bank_jobs[b["jobs_at"] + strand["channel"] * b["banks"] + strand["bank"]] = NONE
     queue = c.bank_queues[b["queues_at"] + strand["bank"]]
-    first = queue[0]
+    first = queue["head"]
     if first < 0:
         _set_pace(w, c, part, strand["channel"], -1)
         return
-    queue[0] = w.jobs[first]["next"]
+    queue["head"] = w.jobs[first]["next"]
     _begin(w, c, part, strand["channel"], first)
 
 

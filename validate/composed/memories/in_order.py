@@ -12,7 +12,7 @@ from qmodels.systems.memory.dram import Dram
 from qmodels.systems.memory.dram_map import DramGeometry, Interleaved
 from qmodels.systems.memory.dram_system import DramSystem
 from validate.composed.state import ACCESSING, ARRIVED, CHANNEL, MEMORY, OPENING, ROWS, Core
-from validate.composed.strands import wake_at
+from validate.composed.strands import line_up, wake_at
 from validate.data_queueing.block_pools import BlockPools, end_access
 from validate.engine.jit import lean_part
 from validate.network.calendar import EARLY, drop, put
@@ -132,14 +132,10 @@ def join_bank(w: World, c: Core, j: int) -> None:
     bank = c.rows[number]
     idle = bank["serving"] == NONE
     come(c, j, idle)
-    w.jobs[j]["next"] = NONE
     if idle:
         _start(w, c, number, j)
-    elif bank["head"] == NONE:
-        bank["head"] = bank["tail"] = j
     else:
-        w.jobs[bank["tail"]]["next"] = j
-        bank["tail"] = j
+        line_up(w, bank, j)
 
 
 @lean_part
