@@ -25,6 +25,7 @@ from validate.engine.jit import lean_part
 from validate.engine.sampling import draw
 from validate.engine.streams import uniform
 from validate.network.calendar import drop
+from validate.network.routes import unlink
 from validate.network.state import NONE, World
 
 
@@ -116,7 +117,7 @@ def _give_back(w: World, c: Core, part: int, copy: int, j: int, most: int) -> in
     pool["held_sum"] += tokens * w.state[0]["now"]
     while pool["head"] >= 0 and pool["free"] >= c.strands[pool["head"]]["wants"]:
         first = pool["head"]
-        pool["head"] = w.jobs[first]["next"]
+        unlink(w, pool, first)
         charge(w, c, first, part)
         if not _take(w, c, part, q, first):
             go_on(w, c, first)

@@ -10,6 +10,8 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from validate.network.state import QUEUE
+
 
 def _constants(first: int, count: int) -> Any:
     """Return numbers as NumPy's integers: functions are compiled anew for each plain one they get."""
@@ -228,9 +230,6 @@ SERVER = np.dtype(
 DONE = np.dtype([("begun", "i8"), ("waited", "f8"), ("served", "i8"), ("service", "f8")])
 """Operations of a kind: those begun and their waits, those that were not refused and their time."""
 
-LINE = np.dtype([("head", "i8"), ("tail", "i8")])
-"""The first and the last of those that wait."""
-
 BANKED = np.dtype(
     [
         *((name, "i8") for name in ("channels", "banks", "law", "stream")),
@@ -338,7 +337,7 @@ class Core(NamedTuple):
     banked: Annotated[Any, BANKED, 1]
     bank_busy: Annotated[Any, "i8", 1]
     bank_jobs: Annotated[Any, "i8", 1]
-    bank_queues: Annotated[Any, LINE, 1]
+    bank_queues: Annotated[Any, QUEUE, 1]
     bank_speeds: Annotated[Any, "f8", 1]
     map_numbers: Annotated[Any, "i8", 2]
     map_images: Annotated[Any, "i8", 3]

@@ -18,7 +18,7 @@ from validate.composed.state import (
 from validate.engine.jit import lean_part
 from validate.engine.sampling import draw
 from validate.network.calendar import EARLY, put
-from validate.network.routes import count_time, free_job, new_job
+from validate.network.routes import count_time, free_job, new_job, push_back, unlink
 from validate.network.state import FORKED, NONE, World
 
 
@@ -38,12 +38,8 @@ def go_on(w: World, c: Core, j: int) -> None:
 @lean_part
 def line_up(w: World, line: Any, j: int) -> None:
     """Let a strand wait behind those that do, in what has a first and a last of them."""
-    w.jobs[j]["phase"], w.jobs[j]["next"] = QUEUEING, NONE
-    if line["head"] < 0:
-        line["head"] = j
-    else:
-        w.jobs[line["tail"]]["next"] = j
-    line["tail"] = j
+    w.jobs[j]["phase"] = QUEUEING
+    push_back(w, line, j)
 
 
 @lean_part
@@ -156,7 +152,7 @@ def end(w: World, c: Core, j: int) -> None:
     if waiting < 0:
         flow["inside"] -= 1
     else:
-        flow["head"] = w.jobs[waiting]["next"]
+        unlink(w, flow, waiting)
         charge(w, c, waiting, c.state[0]["fork_column"] + OUTSIDE_TIME)
         go_on(w, c, waiting)
 

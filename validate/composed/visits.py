@@ -8,6 +8,7 @@ from validate.composed.strands import charge, enter, go_on, leave, line_up, wake
 from validate.engine.jit import lean_part
 from validate.engine.sampling import draw
 from validate.engine.streams import uniform
+from validate.network.routes import unlink
 from validate.network.service import catch_up, depart, join, rest, serve_next, set_pace, stop
 from validate.network.state import COMPLETED, FORKED, NONE, World
 
@@ -100,7 +101,7 @@ def end_operation(w: World, c: Core, j: int) -> None:
         server["taken"] = 0
         server["busy_sum"] += w.state[0]["now"]
         return
-    server["head"] = w.jobs[first]["next"]
+    unlink(w, server, first)
     c.strands[first]["done"] = NONE
     ask(w, c, first, state.OPERATING, state.OPERATION)
 

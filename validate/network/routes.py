@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from validate.engine.bins import bin_of
 from validate.engine.histogram import BINS
 from validate.engine.jit import apart, inlined, lean_part
@@ -75,10 +77,9 @@ def free_job(w: World, j: int) -> None:
 
 
 @lean_part
-def push_back(w: World, node: int, j: int) -> None:
-    """Let a job wait behind all of its level."""
-    queue, job = w.queues[node, w.jobs[j]["level"]], w.jobs[j]
-    last = queue["tail"]
+def push_back(w: World, queue: Any, j: int) -> None:
+    """Put a job behind all of a queue."""
+    job, last = w.jobs[j], queue["tail"]
     job["next"], job["previous"] = NONE, last
     queue["tail"] = j
     if last == NONE:
@@ -88,10 +89,9 @@ def push_back(w: World, node: int, j: int) -> None:
 
 
 @lean_part
-def push_front(w: World, node: int, j: int) -> None:
-    """Let a job wait before all of its level."""
-    queue, job = w.queues[node, w.jobs[j]["level"]], w.jobs[j]
-    first = queue["head"]
+def push_front(w: World, queue: Any, j: int) -> None:
+    """Put a job before all of a queue."""
+    job, first = w.jobs[j], queue["head"]
     job["next"], job["previous"] = first, NONE
     queue["head"] = j
     if first == NONE:
@@ -101,9 +101,9 @@ def push_front(w: World, node: int, j: int) -> None:
 
 
 @lean_part
-def unlink(w: World, node: int, j: int) -> None:
-    """Take a waiting job out of its queue."""
-    queue, job = w.queues[node, w.jobs[j]["level"]], w.jobs[j]
+def unlink(w: World, queue: Any, j: int) -> None:
+    """Take a job out of its queue."""
+    job = w.jobs[j]
     before, after = job["previous"], job["next"]
     if before == NONE:
         queue["head"] = after
@@ -112,30 +112,6 @@ def unlink(w: World, node: int, j: int) -> None:
     if after == NONE:
         queue["tail"] = before
     else:
-        w.jobs[after]["previous"] = before
-
-
-@lean_part
-def push_serving(w: World, node: int, j: int) -> None:
-    """Note that a job is in service, newest first, where it can be interrupted."""
-    queue, job = w.queues[node, w.jobs[j]["level"]], w.jobs[j]
-    first = queue["serving"]
-    job["next"], job["previous"] = first, NONE
-    if first != NONE:
-        w.jobs[first]["previous"] = j
-    queue["serving"] = j
-
-
-@lean_part
-def unlink_serving(w: World, node: int, j: int) -> None:
-    """Note that it is not any more."""
-    queue, job = w.queues[node, w.jobs[j]["level"]], w.jobs[j]
-    before, after = job["previous"], job["next"]
-    if before == NONE:
-        queue["serving"] = after
-    else:
-        w.jobs[before]["next"] = after
-    if after != NONE:
         w.jobs[after]["previous"] = before
 
 

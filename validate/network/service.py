@@ -7,15 +7,7 @@ import numpy as np
 from validate.engine.jit import inlined, lean_part
 from validate.engine.sampling import draw
 from validate.network.calendar import EARLY, drop, pending, put
-from validate.network.routes import (
-    choose,
-    count_time,
-    push_back,
-    push_front,
-    push_serving,
-    unlink,
-    unlink_serving,
-)
+from validate.network.routes import choose, count_time, push_back, push_front, unlink
 from validate.network.state import (
     AWAY,
     HOLD_BEFORE,
@@ -114,7 +106,7 @@ def start(w: World, node: int, k: int, j: int) -> None:
         tally["serving_sum"] -= now
         put(w.heap, w.places, w.classes.size + w.nodes.size + j, now + job["remaining"], EARLY)
         if w.varied and (n["discipline"] == PRIORITY_PREEMPTIVE or n["discipline"] == LIFO_PREEMPTIVE):
-            push_serving(w, node, j)
+            push_front(w, w.queues[node, n["levels"] + job["level"]], j)
 
 
 @inlined
@@ -129,7 +121,7 @@ def stop(w: World, node: int, k: int, j: int) -> None:
         tally["serving_sum"] += w.state[0]["now"]
         drop(w.heap, w.places, w.classes.size + w.nodes.size + j)
         if w.varied and (n["discipline"] == PRIORITY_PREEMPTIVE or n["discipline"] == LIFO_PREEMPTIVE):
-            unlink_serving(w, node, j)
+            unlink(w, w.queues[node, n["levels"] + w.jobs[j]["level"]], j)
 
 
 @inlined
@@ -176,9 +168,9 @@ def wait(w: World, node: int, k: int, j: int, in_front: bool) -> None:
     tally = w.tallies[node, k]
     w.jobs[j]["phase"] = WAITING
     if w.varied and in_front:
-        push_front(w, node, j)
+        push_front(w, w.queues[node, w.jobs[j]["level"]], j)
     else:
-        push_back(w, node, j)
+        push_back(w, w.queues[node, w.jobs[j]["level"]], j)
     w.nodes[node]["queued"] += 1
     tally["queued"] += 1
     tally["queued_sum"] -= w.state[0]["now"]
@@ -188,7 +180,7 @@ def wait(w: World, node: int, k: int, j: int, in_front: bool) -> None:
 def take(w: World, node: int, k: int, j: int) -> None:
     """Take a job out of the queue."""
     tally = w.tallies[node, k]
-    unlink(w, node, j)
+    unlink(w, w.queues[node, w.jobs[j]["level"]], j)
     w.nodes[node]["queued"] -= 1
     tally["queued"] -= 1
     tally["queued_sum"] += w.state[0]["now"]
@@ -203,12 +195,12 @@ def _interrupt(w: World, node: int, j: int) -> bool:
         last = 0
     elif n["discipline"] == PRIORITY_PREEMPTIVE:
         for level in range(n["levels"] - 1, w.jobs[j]["level"], -1):
-            if w.queues[node, level]["serving"] >= 0:
+            if w.queues[node, n["levels"] + level]["head"] >= 0:
                 last = level
                 break
     if last == NONE:
         return False
-    victim = w.queues[node, last]["serving"]
+    victim = w.queues[node, n["levels"] + last]["head"]
     event, k = w.classes.size + w.nodes.size + victim, w.jobs[victim]["job_class"]
     w.jobs[victim]["remaining"] = w.heap[w.places[event]]["time"] - w.state[0]["now"]
     stop(w, node, k, victim)

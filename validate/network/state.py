@@ -97,7 +97,8 @@ NODE = np.dtype(
         ("blocked", "i8"),
     ]
 )
-QUEUE = np.dtype([("head", "i8"), ("tail", "i8"), ("serving", "i8")])
+QUEUE = np.dtype([("head", "i8"), ("tail", "i8")])
+"""Jobs of a level that wait; behind all levels those in service, newest first, that may be interrupted."""
 
 TALLY = np.dtype(
     [

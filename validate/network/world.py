@@ -144,8 +144,8 @@ def empty_world(
 ) -> World:
     """Return a world at time 0 without room for jobs; by default nothing in it but stations is used."""
     shape, table = (nodes.size, classes.size), law_table(laws)
-    queues = np.zeros((nodes.size, nodes["levels"].max(initial=1)), dtype=QUEUE)
-    queues["head"] = queues["tail"] = queues["serving"] = NONE
+    queues = np.zeros((nodes.size, 2 * nodes["levels"].max(initial=1)), dtype=QUEUE)
+    queues["head"] = queues["tail"] = NONE
     state, bins = np.zeros(1, dtype=STATE), np.zeros((histograms, BINS), dtype=np.int64)
     state["free"], state["per_unit"] = NONE, 1.0
     rest = {

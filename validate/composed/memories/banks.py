@@ -9,12 +9,13 @@ import numpy as np
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.memory_map import BankedChannels
 from validate.composed.kernels import named
-from validate.composed.state import BANKED, BANKING, LINE, Core
+from validate.composed.state import BANKED, BANKING, Core
 from validate.composed.strands import enter, line_up, wake_at
 from validate.engine.jit import lean_part
 from validate.engine.sampling import draw
 from validate.engine.streams import uniform
-from validate.network.state import NONE, World
+from validate.network.routes import unlink
+from validate.network.state import NONE, QUEUE, World
 from validate.network.world import Sources
 
 
@@ -40,7 +41,7 @@ def new_banks(spec: System, sources: Sources) -> dict[str, Any]:
         "banked": rows,
         "bank_busy": np.zeros(channels, dtype=np.int64),
         "bank_jobs": np.full(banks, NONE, dtype=np.int64),
-        "bank_queues": np.full(queues, NONE, dtype=LINE),
+        "bank_queues": np.full(queues, NONE, dtype=QUEUE),
         "bank_speeds": np.array(speeds),
     }
 
@@ -76,7 +77,7 @@ def leave_bank(w: World, c: Core, j: int, part: int) -> None:
     if first < 0:
         _set_pace(w, c, part, strand["channel"], -1)
         return
-    queue["head"] = w.jobs[first]["next"]
+    unlink(w, queue, first)
     _begin(w, c, part, strand["channel"], first)
 
 

@@ -16,6 +16,7 @@ from validate.composed.strands import line_up, wake_at
 from validate.data_queueing.block_pools import BlockPools, end_access
 from validate.engine.jit import lean_part
 from validate.network.calendar import EARLY, drop, put
+from validate.network.routes import unlink
 from validate.network.state import NONE, World
 
 
@@ -206,5 +207,5 @@ def free_bank(w: World, c: Core, b: BlockPools, event: int, number: int) -> None
     bank["serving"] = NONE
     j = bank["head"]
     if j != NONE:
-        bank["head"] = w.jobs[j]["next"]
+        unlink(w, bank, j)
         _start(w, c, number, j)
