@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,9 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.systems.cache.llc_processor import LlcProcessor
-from qmodels.systems.composed.system import System
 from qmodels.systems.spec.estimate import Estimate
 from validate.campaigns.experiment import Experiment, Job
-from validate.composed.replication import FLOWS, PARTS, Run, SystemJob, resources
-from validate.composed.replication import run_replication as run_system
+from validate.composed.replication import FLOWS, PARTS, Run, resources, run_as_system, system_of
 from validate.network.batches import Replications
 
 MOST_TABLES = 100_000
@@ -30,20 +27,11 @@ class LlcProcessorJob(Job):
     requests: int
 
 
-@lru_cache(maxsize=4)
-def system_of(spec: LlcProcessor, assignment_seed: int = 0) -> System:
-    """Return the system of a processor, with the lines that a seed draws."""
-    return spec.system(assignment_seed)
-
-
 def run_replication(job: LlcProcessorJob) -> Run:
     """Run one replication."""
     word = np.random.SeedSequence(job.seed, spawn_key=(job.replication,)).generate_state(1)
     tables = job.spec.assignment == "random" and job.spec.popularity.entries <= MOST_TABLES
-    system = system_of(job.spec, int(word[0]) if tables else 0)
-    return run_system(
-        SystemJob(spec=system, seed=job.seed, replication=job.replication, passages=job.requests)
-    )
+    return run_as_system(job, job.requests, int(word[0]) if tables else 0)
 
 
 @dataclass(frozen=True, kw_only=True)

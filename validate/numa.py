@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from qmodels.systems.composed.system import System
 from qmodels.systems.memory.numa_system import NumaMachine, channel_name, core_name, loading_name, memory_name
 from validate.campaigns.experiment import Experiment, Job
-from validate.composed.replication import FLOWS, PARTS, Run, SystemJob, resources
-from validate.composed.replication import run_replication as run_system
+from validate.composed.replication import FLOWS, PARTS, Run, resources, run_as_system, system_of
 from validate.estimates.statistics import mean_interval
-
-
-@lru_cache(maxsize=4)
-def system_of(machine: NumaMachine) -> System:
-    """Return the system of a machine; replications of a machine share it."""
-    return machine.system()
 
 
 def run_replication(job: Job) -> Run:
     """Run one replication."""
-    return run_system(
-        SystemJob(spec=system_of(job.spec), seed=job.seed, replication=job.replication, passages=1)
-    )
+    return run_as_system(job, 1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,8 @@ from cases.published.paper import published_case
 from cases.published.srp import problem_of
 from qmodels import solve
 from validate.campaigns.experiment import Job
-from validate.numa import run_replication, system_of
+from validate.composed.replication import system_of
+from validate.numa import run_replication
 
 COSTS = {"controller_cycles": 35.7, "compute_per_byte": 3.05, "switch_cycles": 7266.0}
 blurring = published_case("srp").names["blurring"]

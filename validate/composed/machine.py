@@ -78,32 +78,19 @@ def _run_alone(table: Any, own_table: Any, until: float, ended: int, born: int) 
 
 @lean
 def _run(tables: Any, until: float, ended: int, born: int) -> int:
-    return loop(
-        world_at(tables[0]),
-        core_at(tables[1]),
-        network_at(tables[2]),
-        channels_at(tables[3]),
-        caches_at(tables[4]),
-        blocks_at(tables[5]),
-        until,
-        ended,
-        born,
-    )
+    n, d, h, b = _kernels_at(tables)
+    return loop(world_at(tables[0]), core_at(tables[1]), n, d, h, b, until, ended, born)
 
 
 @lean
 def _run_plain(tables: Any, until: float, ended: int, born: int) -> int:
-    return loop(
-        plain_at(tables[0]),
-        plain_core_at(tables[1]),
-        network_at(tables[2]),
-        channels_at(tables[3]),
-        caches_at(tables[4]),
-        blocks_at(tables[5]),
-        until,
-        ended,
-        born,
-    )
+    n, d, h, b = _kernels_at(tables)
+    return loop(plain_at(tables[0]), plain_core_at(tables[1]), n, d, h, b, until, ended, born)
+
+
+@lean_part
+def _kernels_at(tables: Any) -> Any:
+    return network_at(tables[2]), channels_at(tables[3]), caches_at(tables[4]), blocks_at(tables[5])
 
 
 @lean_part

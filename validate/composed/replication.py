@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,21 @@ def run_replication(job: SystemJob) -> Run:
         progress=_progress,
     )
     return Run(waiting=machine.core.parts["number"].copy(), stuck=stuck, **sums, **series)
+
+
+@lru_cache(maxsize=4)
+def system_of(spec: Any, *given: Any) -> System:
+    """Return the system that a spec of another kind is; its replications share it."""
+    found: System = spec.system(*given)
+    return found
+
+
+def run_as_system(job: Job, passages: int, *given: Any) -> Run:
+    """Run one replication of the system that the spec of a job is."""
+    system = system_of(job.spec, *given)
+    return run_replication(
+        SystemJob(spec=system, seed=job.seed, replication=job.replication, passages=passages)
+    )
 
 
 def _goals(job: SystemJob) -> list[dict[str, Any]]:

@@ -9,17 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from validate.readers.run_set import (
-    Paths,
-    Run,
-    RunSet,
-    find_files,
-    point,
-    read_text,
-    select,
-    settings_of,
-    wrong,
-)
+from validate.readers.run_set import Paths, RunSet, find_files, read_text, run_of, settings_of, wrong
 
 EXPECTED = "statistics of a finished DRAMsim3 run (dramsim3.json, dramsim3epoch.json or dramsim3.txt)"
 
@@ -89,14 +79,8 @@ def read_dramsim3(paths: Paths, *, metrics: str | Iterable[str] = "*", settings:
         base = settings_of(path, settings)
         for epoch, channels in _read(path):
             values = {f"{channel}.{name}": v for channel, one in channels.items() for name, v in one.items()}
-            chosen = {n: values[n] for n in select(values, metrics, path, "statistic")} | _totals(channels)
-            runs.append(
-                Run(
-                    settings=base if epoch is None else base | {"epoch": epoch},
-                    metrics={name: point(value) for name, value in chosen.items() if not math.isnan(value)},
-                    source=str(path),
-                )
-            )
+            own = base if epoch is None else base | {"epoch": epoch}
+            runs.append(run_of(path, values, _totals(channels), metrics=metrics, settings=own))
     return RunSet(tool="DRAMsim3", runs=tuple(runs), units=UNITS)
 
 

@@ -11,13 +11,11 @@ from typing import Any
 
 from validate.readers.run_set import (
     Paths,
-    Run,
     RunSet,
     find_files,
     number,
-    point,
     read_text,
-    select,
+    run_of,
     settings_of,
     wrong,
 )
@@ -96,14 +94,7 @@ def read_ramulator(
     runs = []
     for path in find_files(paths):
         values, totals = _read(path)
-        chosen = {name: values[name] for name in select(values, metrics, path, "statistic")} | totals
-        runs.append(
-            Run(
-                settings=settings_of(path, settings),
-                metrics={name: point(value) for name, value in chosen.items() if not math.isnan(value)},
-                source=str(path),
-            )
-        )
+        runs.append(run_of(path, values, totals, metrics=metrics, settings=settings_of(path, settings)))
     return RunSet(tool="Ramulator", runs=tuple(runs), units=UNITS)
 
 

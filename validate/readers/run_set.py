@@ -89,6 +89,20 @@ def settings_of(path: Path, pattern: str | None) -> dict[str, Setting]:
     return {name: number(value) for name, value in match.groupdict().items() if value is not None}
 
 
+def run_of(
+    path: Path,
+    values: Mapping[str, float],
+    totals: Mapping[str, float],
+    *,
+    metrics: str | Iterable[str],
+    settings: Mapping[str, Setting],
+) -> Run:
+    """Return the run of a file of statistics: those that patterns name, and totals; NaN is left out."""
+    chosen = {name: values[name] for name in select(values, metrics, path, "statistic")} | dict(totals)
+    known = {name: point(value) for name, value in chosen.items() if not math.isnan(value)}
+    return Run(settings=settings, metrics=known, source=str(path))
+
+
 def select(names: Iterable[str], patterns: str | Iterable[str], path: Path, what: str) -> list[str]:
     """Return the names that match shell-style patterns (``*`` and ``?``), each at most once."""
     known = list(names)

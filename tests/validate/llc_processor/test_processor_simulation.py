@@ -9,8 +9,8 @@ from qmodels import LlcProcessor, solve
 from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 from qmodels.traffic import Zipf
 from validate import compare, simulate
-from validate.composed.replication import FLOWS, PARTS
-from validate.llc_processor import LlcProcessorExperiment, run_replication, system_of
+from validate.composed.replication import FLOWS, PARTS, system_of
+from validate.llc_processor import LlcProcessorExperiment, run_replication
 
 SMALL = LlcProcessor(cores=3, slices=2, channels=2, capacity=12, popularity=Zipf(entries=640, exponent=0.83))
 
