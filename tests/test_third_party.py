@@ -23,7 +23,7 @@ from qmodels.systems.spec.answer import Answer
 from qmodels.systems.spec.kind import Kind
 from qmodels.systems.spec.metrics import Metric, MetricNames
 from validate.campaigns.experiment import Experiment, Job
-from validate.estimates.statistics import mean_interval
+from validate.estimates.intervals import mean_interval
 
 
 @dataclass(frozen=True, kw_only=True)

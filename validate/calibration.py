@@ -12,9 +12,9 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.systems.spec.estimate import Estimate
 from qmodels.systems.spec.fields import find_field, is_spec, replace_fields
 from validate.comparison.metrics import answered
-from validate.estimates.statistics import Estimate
 from validate.readers.run_set import RunSet, point
 
 STARTS = 16

@@ -10,7 +10,7 @@ import numpy as np
 from qmodels.systems.memory.numa_system import NumaMachine, channel_name, core_name, loading_name, memory_name
 from validate.campaigns.experiment import Experiment, Job
 from validate.composed.replication import FLOWS, PARTS, Run, resources, run_as_system, system_of
-from validate.estimates.statistics import mean_interval
+from validate.estimates.intervals import mean_interval
 
 
 def run_replication(job: Job) -> Run:

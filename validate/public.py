@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from qmodels.systems.spec.lazy_names import attached
 
 if TYPE_CHECKING:
+    from qmodels.systems.spec.estimate import Estimate as Estimate
     from validate.calibration import Calibration as Calibration
     from validate.calibration import calibrate as calibrate
     from validate.campaigns.experiment import Campaign as Campaign
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from validate.comparison.paired import PairComparison as PairComparison
     from validate.comparison.result import Comparison as Comparison
     from validate.comparison.result import SweepComparison as SweepComparison
-    from validate.estimates.statistics import Estimate as Estimate
     from validate.noc.saturation import saturation_rate as saturation_rate
     from validate.readers import RunSet as RunSet
     from validate.readers import read_booksim as read_booksim
@@ -30,13 +30,13 @@ else:
         "validate",
         {
             "validate.calibration": "Calibration calibrate",
+            "qmodels.systems.spec.estimate": "Estimate",
             "validate.campaigns.experiment": "Campaign CampaignInterrupted",
             "validate.campaigns.simulate": "simulate",
             "validate.campaigns.store": "write_parquet",
             "validate.comparison.model": "compare",
             "validate.comparison.paired": "PairComparison",
             "validate.comparison.result": "Comparison SweepComparison",
-            "validate.estimates.statistics": "Estimate",
             "validate.noc.saturation": "saturation_rate",
             "validate.readers": "RunSet read_booksim read_dramsim3 read_gem5 read_ramulator read_table",
         },

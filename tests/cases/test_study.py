@@ -23,10 +23,10 @@ from cases.tables import heading
 from optimize import replace_fields
 from optimize.decisions.decision import TIED
 from qmodels import Noc, PacketProcessor, Workload
+from qmodels.systems.spec.estimate import exactly
 from qmodels.systems.spec.metrics import METRICS, is_relative
 from qmodels.systems.spec.text.toml import from_toml
 from qmodels.traffic import Trace
-from validate.estimates.statistics import exactly
 from validate.packet_processor.simulate import LATENCIES
 
 NAMES = PacketProcessor.metric_names.both

@@ -261,8 +261,8 @@ def test_whole_numbers_are_joined_without_values_between():
 def test_one_comparison_shows_its_errors_with_the_intervals_and_where_time_goes():
     from types import SimpleNamespace
 
+    from qmodels.systems.spec.estimate import Estimate
     from validate.comparison.result import Comparison, row
-    from validate.estimates.statistics import Estimate
 
     def reference(low, best, high):
         return Estimate(low=low, best=best, high=high, confidence=0.95)

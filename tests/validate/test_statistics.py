@@ -5,24 +5,19 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
+from qmodels.systems.spec.estimate import exactly
 from validate import Estimate
 from validate.engine.bins import bin_of
-from validate.engine.histogram import BINS, middle_of
+from validate.engine.histogram import BINS, Histogram, bins_of, merged, middle_of
 from validate.engine.jit import jit
-from validate.estimates.statistics import (
-    Histogram,
-    batch_means,
-    bins_of,
+from validate.estimates.batch_means import batch_means, lag_one_correlation, warm_up
+from validate.estimates.intervals import (
     busy_interval,
-    exactly,
-    lag_one_correlation,
     mean_interval,
-    merged,
     paired_difference,
     probability_interval,
     quantile_interval,
     ratio_interval,
-    warm_up,
 )
 
 

@@ -3,14 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qmodels.systems.spec.estimate import exactly
 from validate import Estimate
-from validate.estimates.statistics import (
-    exactly,
-    mean_interval,
-    more_replications,
-    stability,
-)
-from validate.estimates.stopping import wandering
+from validate.estimates.intervals import mean_interval
+from validate.estimates.stopping import more_replications, stability, wandering
 
 
 def about(best, half, confidence=0.95):

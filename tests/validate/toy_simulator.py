@@ -12,7 +12,7 @@ from qmodels.systems.spec import kind
 from qmodels.systems.spec.kind import Kind
 from qmodels.systems.spec.metrics import Metric
 from validate.campaigns.experiment import Experiment, Job
-from validate.estimates.statistics import mean_interval
+from validate.estimates.intervals import mean_interval
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,10 +9,11 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import IntArray
+from qmodels.systems.spec.estimate import Estimate
 from validate.cache.hierarchies import SOURCES, new_hierarchies, request
 from validate.campaigns.experiment import Experiment, Job
 from validate.engine.streams import new_streams
-from validate.estimates.statistics import Estimate, ratio_interval
+from validate.estimates.intervals import ratio_interval
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -440,13 +440,3 @@ def run(
             hits[core, level] += 1
             if level >= private and slices > 1:
                 slice_requests[slice_number(drawn[k], slices, plan[0]["hashing"])] += 1
-
-
-@jit
-def replay(
-    plan: Any, caches: Any, slots: Any, table: Any, streams: Any, cores: Any, lines: Any, hits: Any
-) -> None:
-    """Let given cores request given lines, in order, and count where they hit."""
-    for k in range(lines.size):
-        level = access(plan, caches, slots, table, streams, cores[k], lines[k])
-        hits[cores[k], level] += 1

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
+from qmodels.systems.spec.estimate import Estimate
 from qmodels.systems.spec.metrics import METRICS, is_relative
 from qmodels.systems.spec.result import Result
-from validate.estimates.statistics import Estimate
 from validate.readers.run_set import Run, point
 
 _SHARES = ("probability", "ratio", "utilization", "fraction")

@@ -12,10 +12,10 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.systems.spec.estimate import Estimate
 from qmodels.systems.spec.store import UNDECIDED
 from validate.campaigns.store import write_csv
 from validate.comparison.metrics import is_share, signed_error
-from validate.estimates.statistics import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,20 +12,14 @@ from qmodels.systems.cache.spec import CacheSystem
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.steps import Allocate, Visit, all_steps
 from qmodels.systems.composed.system import System
+from qmodels.systems.spec.estimate import Estimate
 from qmodels.systems.stations.parts import INF, Station
 from qmodels.systems.traffic.arrivals import Recorded
 from validate.composed.instructions import program_of
 from validate.composed.replication import FLOWS, PARTS, Run, resources
 from validate.composed.state import COLUMN_NAMES
-from validate.estimates.statistics import (
-    Estimate,
-    mean_interval,
-    periodic_stability,
-    quantile_interval,
-    stability,
-    worst,
-)
-from validate.estimates.stopping import FEWEST_OBSERVATIONS
+from validate.estimates.intervals import mean_interval, quantile_interval
+from validate.estimates.stopping import FEWEST_OBSERVATIONS, periodic_stability, stability, worst
 from validate.network.batches import WARM_UP_BATCHES, Replications
 
 

@@ -11,19 +11,14 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.packets.data_queueing import DataQueueing
+from qmodels.systems.spec.estimate import Estimate, exactly
 from qmodels.systems.traffic.arrivals import Recorded
 from validate.campaigns import experiment
 from validate.campaigns.experiment import Experiment
 from validate.data_queueing import world as c
 from validate.data_queueing.kernel import run
 from validate.data_queueing.world import build_world, draw_packets
-from validate.estimates.statistics import (
-    Estimate,
-    busy_interval,
-    exactly,
-    probability_interval,
-    ratio_interval,
-)
+from validate.estimates.intervals import busy_interval, probability_interval, ratio_interval
 
 
 @dataclass(frozen=True, kw_only=True)

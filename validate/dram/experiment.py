@@ -12,19 +12,13 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.spec.estimate import Estimate, exactly
 from validate.campaigns.experiment import Experiment, Job
 from validate.dram import state as c
 from validate.dram.inputs import draw_accesses
-from validate.estimates.statistics import (
-    INF,
-    Estimate,
-    exactly,
-    mean_interval,
-    probability_interval,
-    ratio_interval,
-    stability,
-    worst,
-)
+from validate.engine.histogram import INF
+from validate.estimates.intervals import mean_interval, probability_interval, ratio_interval
+from validate.estimates.stopping import stability, worst
 
 
 @dataclass(frozen=True, kw_only=True)

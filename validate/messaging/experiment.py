@@ -10,8 +10,9 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.systems.programs.messaging import PROCESS_TIMES, services
+from qmodels.systems.spec.estimate import Estimate
 from validate.campaigns.experiment import Experiment, Job
-from validate.estimates.statistics import Estimate, mean_interval
+from validate.estimates.intervals import mean_interval
 
 
 @dataclass(frozen=True, kw_only=True)

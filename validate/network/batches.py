@@ -9,17 +9,10 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
-from validate.engine.histogram import BINS
-from validate.estimates.statistics import (
-    Estimate,
-    Histogram,
-    batch_means,
-    busy_interval,
-    exactly,
-    probability_interval,
-    ratio_interval,
-    warm_up,
-)
+from qmodels.systems.spec.estimate import Estimate, exactly
+from validate.engine.histogram import BINS, Histogram
+from validate.estimates.batch_means import batch_means, warm_up
+from validate.estimates.intervals import busy_interval, probability_interval, ratio_interval
 
 BATCHES = 80
 """Stretches a replication is cut into, the first `WARM_UP_BATCHES` of them before measuring begins."""

@@ -11,18 +11,13 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.systems.laws.times import MAP, Replay
+from qmodels.systems.spec.estimate import Estimate, exactly
 from qmodels.systems.stations.parts import INF
 from qmodels.systems.stations.queueing_network import QueueingNetwork
+from validate.estimates.batch_means import memory_doubt
 from validate.estimates.heavy_tails import decisive_share, expected_doubt, lopsidedness, seen_doubt
-from validate.estimates.intervals import ratio_interval
-from validate.estimates.statistics import (
-    Estimate,
-    exactly,
-    memory_doubt,
-    quantile_interval,
-    stability,
-    worst,
-)
+from validate.estimates.intervals import quantile_interval, ratio_interval
+from validate.estimates.stopping import stability, worst
 from validate.network.batches import WARM_UP_BATCHES, Replications
 from validate.network.recursions import FEWEST_RELAXATIONS, relaxations
 from validate.network.replication import PASSAGES, VISITS, Run

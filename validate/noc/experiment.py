@@ -15,9 +15,10 @@ from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.memory import Transactions
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.spec.answer import Deferred, Later
+from qmodels.systems.spec.estimate import Estimate, exactly
 from validate.campaigns.experiment import Experiment
-from validate.engine.histogram import BINS, Histogram
-from validate.estimates.statistics import INF, Estimate, exactly, quantile_interval, ratio_interval
+from validate.engine.histogram import BINS, INF, Histogram
+from validate.estimates.intervals import quantile_interval, ratio_interval
 from validate.estimates.stopping import FEWEST_OBSERVATIONS
 from validate.noc.meter import FLOW_BINS, flow_quantiles
 from validate.noc.replication import NocJob, Run, run_replication

@@ -17,7 +17,8 @@ from validate.composed.arrivals import SETTLED_HOLDS, Rotations, rotations
 from validate.composed.replication import FLOWS, advance, seen, table_sums
 from validate.composed.world import Machine, new_machine
 from validate.dram.state import COUNT, OPENED
-from validate.estimates.statistics import Histogram, warm_up
+from validate.engine.histogram import Histogram
+from validate.estimates.batch_means import warm_up
 from validate.estimates.stopping import FEWEST_OBSERVATIONS
 from validate.packet_processor.stations import by_station, station_groups, waits
 

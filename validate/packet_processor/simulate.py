@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,22 +12,14 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.estimate import Estimate, exactly
 from qmodels.systems.traffic.arrivals import Recorded
 from validate.campaigns.experiment import Experiment
-from validate.estimates.statistics import (
-    INF,
-    Estimate,
-    busy_interval,
-    exactly,
-    mean_interval,
-    periodic_stability,
-    probability_interval,
-    ratio_interval,
-    stability,
-)
-from validate.estimates.stopping import CONFIDENCE, OVERLOAD_GROWTH
+from validate.engine.histogram import INF
+from validate.estimates.intervals import busy_interval, mean_interval, probability_interval, ratio_interval
+from validate.estimates.stopping import CONFIDENCE, OVERLOAD_GROWTH, periodic_stability, stability
 from validate.packet_processor.run import PARTS, Job, Run, replayed, run_replication
-from validate.packet_processor.stations import energy_per_packet, station_groups, station_names
+from validate.packet_processor.stations import energy_per_packet, stations
 
 LATENCIES = ("packet_latency", "packet_latency_p99", "lookup_latency", "write_latency", "read_latency")
 OVERLOAD_UTILIZATION = 0.995
@@ -103,9 +96,8 @@ class PacketExperiment(Experiment):
         """Combine open and closed replications."""
         spec, confidence = self.spec, self.confidence
         opened, closed = [r for r in runs if not r.window], [r for r in runs if r.window]
-        names, groups = station_names(spec), station_groups(spec)
-        resources = _resources(names, opened, confidence)
-        utilization = _busiest(resources, names, groups)
+        resources, full = (_resources(spec, each, confidence) for each in (opened, closed))
+        utilization = _busiest(spec, resources)
         bottleneck = max(utilization, key=lambda name: utilization[name].best)
         metrics = _metrics(spec, opened, closed, confidence)
         metrics["max_utilization"] = utilization[bottleneck]
@@ -125,11 +117,11 @@ class PacketExperiment(Experiment):
             "utilization": utilization,
             "bottleneck": bottleneck,
             "details": {
-                "saturation_utilization": _busiest(_resources(names, closed, confidence), names, groups),
+                "saturation_utilization": _busiest(spec, full),
                 "resources": resources,
                 "waiting": {
                     name: ratio_interval(waited[:, k], served[:, k], confidence=confidence)
-                    for k, name in enumerate(names)
+                    for k, name in enumerate(resources)
                 },
                 "growth": mean_interval([r.growth for r in opened], confidence=confidence),
             },
@@ -165,21 +157,22 @@ def _keeps_up(spec: PacketProcessor, runs: list[Run], metrics: Mapping[str, Esti
     return False if accepted > carried.high else True if accepted < carried.low else found
 
 
-def _resources(names: tuple[str, ...], runs: list[Run], confidence: float) -> dict[str, Estimate]:
+def _resources(spec: PacketProcessor, runs: list[Run], confidence: float) -> dict[str, Estimate]:
     """Return the busy share of every resource; of no runs nothing."""
     if not runs:
         return {}
     busy, durations = np.array([r.busy for r in runs]), [r.duration for r in runs]
     found = (busy_interval(column, durations, confidence=confidence) for column in busy.T)
-    return dict(zip(names, found, strict=True))
+    return dict(zip(chain(*stations(spec).values()), found, strict=True))
 
 
-def _busiest(
-    resources: Mapping[str, Estimate], names: tuple[str, ...], groups: Mapping[str, slice]
-) -> dict[str, Estimate]:
+def _busiest(spec: PacketProcessor, resources: Mapping[str, Estimate]) -> dict[str, Estimate]:
     """Return the busiest member of each group that has one."""
-    found = {group: [resources[n] for n in names[at] if n in resources] for group, at in groups.items()}
-    return {group: max(each, key=lambda one: one.best) for group, each in found.items() if each}
+    return {
+        group: max((resources[name] for name in names), key=lambda one: one.best)
+        for group, names in stations(spec).items()
+        if names and resources
+    }
 
 
 SHARES = {

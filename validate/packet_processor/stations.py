@@ -21,40 +21,29 @@ PARTS = ("pointers", "slice", "requests", "responses", "dram")
 """Parts of the system in the order of the stations' numbers."""
 
 
-def station_names(spec: PacketProcessor) -> tuple[str, ...]:
-    """Return the names of all stations, in the order of their numbers."""
-    links = spec.noc.networks(int(spec.channels)).link_names
-    channels, banks = range(int(spec.channels)), range(_served_banks(spec))
-    return (
-        "pointer memory",
-        *(f"llc slice {k}" for k in range(int(spec.llc.slices))),
-        *(f"request {link}" for link in links),
-        *(f"response {link}" for link in links),
-        *(f"channel {c} bus" for c in channels),
-        *(f"channel {c} bank {b}" for c in channels for b in banks),
-    )
-
-
 @lru_cache(maxsize=4)
+def stations(spec: PacketProcessor) -> dict[str, tuple[str, ...]]:
+    """Return the names of the stations of each group, in the order of their numbers."""
+    links, channels = spec.noc.networks(int(spec.channels)).link_names, range(int(spec.channels))
+    # Banks behind a controller are no stations.
+    banks = range(int(spec.dram.banks) if isinstance(spec.dram, Dram) else 0)
+    return {
+        "pointer memory": ("pointer memory",),
+        "llc slices": tuple(f"llc slice {k}" for k in range(int(spec.llc.slices))),
+        "request links": tuple(f"request {link}" for link in links),
+        "response links": tuple(f"response {link}" for link in links),
+        "dram buses": tuple(f"channel {c} bus" for c in channels),
+        "dram banks": tuple(f"channel {c} bank {b}" for c in channels for b in banks),
+    }
+
+
 def station_groups(spec: PacketProcessor) -> dict[str, slice]:
     """Return the station numbers of each group."""
-    links = len(spec.noc.networks(int(spec.channels)).link_names)
-    channels = int(spec.channels)
-    sizes = {
-        "pointer memory": 1,
-        "llc slices": int(spec.llc.slices),
-        "request links": links,
-        "response links": links,
-        "dram buses": channels,
-        "dram banks": channels * _served_banks(spec),
+    sizes = [len(names) for names in stations(spec).values()]
+    ends = np.cumsum(sizes).tolist()
+    return {
+        group: slice(end - size, end) for group, size, end in zip(stations(spec), sizes, ends, strict=True)
     }
-    ends = np.cumsum(list(sizes.values())).tolist()
-    return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
-
-
-def _served_banks(spec: PacketProcessor) -> int:
-    """Return the banks of a channel that are stations: those behind a controller are not."""
-    return int(spec.dram.banks) if isinstance(spec.dram, Dram) else 0
 
 
 def by_station(spec: PacketProcessor, system: System, busy: FloatArray) -> FloatArray:

@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from validate.estimates.statistics import Estimate, exactly, mean_interval
+from qmodels.systems.spec.estimate import Estimate, exactly
+from validate.estimates.intervals import mean_interval
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -281,7 +282,7 @@ class RunSet:
         over : str
             The setting that numbers the replications.
         confidence : float
-            Coverage of the Student-t intervals, see `validate.estimates.statistics.mean_interval`.
+            Coverage of the Student-t intervals, see `validate.estimates.intervals.mean_interval`.
 
         Raises
         ------

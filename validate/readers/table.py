@@ -10,8 +10,8 @@ from typing import Any
 
 from qmodels import checks
 from qmodels.systems.spec.conditions import FAMILIES
+from qmodels.systems.spec.estimate import Estimate
 from qmodels.systems.spec.metrics import METRICS, metric
-from validate.estimates.statistics import Estimate
 from validate.readers.run_set import Paths, Run, RunSet, find_files, number, point, wrong
 
 EXPECTED = "a table with a row per run, CSV with a header line or Parquet"

@@ -10,9 +10,10 @@ import numpy as np
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.programs.region import Growth, grow
 from qmodels.systems.programs.work_queues import WorkQueues
+from qmodels.systems.spec.estimate import Estimate
 from validate.campaigns.experiment import Experiment, Job
 from validate.engine.streams import new_streams
-from validate.estimates.statistics import Estimate, mean_interval
+from validate.estimates.intervals import mean_interval
 from validate.work_queues.kernel import (
     COMPUTE,
     COSTS,
@@ -71,19 +72,12 @@ def build_world(job: Job) -> World:
         first=np.zeros(tasks + 1, dtype=np.int64) if graph is None else graph.first,
         neighbours=np.zeros(1, dtype=np.int64) if graph is None else graph.neighbours,
         found=found,
-        runner=np.full(tasks, -1, dtype=np.int64),
         runs=np.zeros(tasks, dtype=np.int64),
-        link=np.full(tasks, -1, dtype=np.int64),
-        head=np.zeros(total, dtype=np.int64),
-        tail=np.zeros(total, dtype=np.int64),
-        length=np.zeros(total, dtype=np.int64),
-        phase=np.zeros(cores, dtype=np.int64),
+        **{name: np.full(tasks, -1, dtype=np.int64) for name in ("runner", "link")},
+        **{name: np.zeros(total, dtype=np.int64) for name in ("head", "tail", "length")},
+        **{name: np.zeros(cores, dtype=np.int64) for name in ("phase", "cursor", "turn", "target")},
+        **{name: np.full(cores, -1, dtype=np.int64) for name in ("task", "carried")},
         time=np.full(cores, np.inf),
-        task=np.full(cores, -1, dtype=np.int64),
-        cursor=np.zeros(cores, dtype=np.int64),
-        turn=np.zeros(cores, dtype=np.int64),
-        target=np.zeros(cores, dtype=np.int64),
-        carried=np.full(cores, -1, dtype=np.int64),
         lock_free=np.zeros(groups),
         memory_free=np.zeros(clusters),
         memory_busy=np.zeros(clusters),
