@@ -31,7 +31,6 @@ from qmodels import systems
 from qmodels.memory import RandomBlocks
 from qmodels.parts import BankedChannels
 from qmodels.systems.memory.dram_system import AddressTrace
-from qmodels.systems.memory.memory_map import AddressMap
 from qmodels.systems.noc.patterns import Permutation, RateMatrix
 from qmodels.systems.spec.describe import allowed
 from qmodels.systems.spec.fields import field_names, is_spec, parts, replace_paths
@@ -115,7 +114,6 @@ def exemplars() -> dict[type[Any], Any]:
         qm.laws.Replay(values=(1.0,)), qm.laws.Empirical(values=(1.0, 2.0)),
         BankedChannels(service=law),
         qm.laws.Uniform(low=0.0, high=1.0), qm.laws.PhaseType(initial=(1.0,), generator=((-1.0,),)),
-        AddressMap(interleaving_step=2, channels=4, banks=8, bank_step=1, row_blocks=32),
         AddressTrace(blocks=(1, 2)), Permutation(targets=(1, 0)), RateMatrix(rates=((0.0, 0.1), (0.1, 0.0))),
         GeometricPopularity(entries=50, ratio=0.9), MeasuredPopularity(counts=(3, 1)),
         qm.noc.transactions(initiators=(0,), channels=(1,)), Cyclic(to=("a",)), ShortestQueue(to=("a",)),

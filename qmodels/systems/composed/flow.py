@@ -11,7 +11,7 @@ from qmodels import checks
 from qmodels.checks import Numeric
 from qmodels.systems.composed.program_text import parse, program_text
 from qmodels.systems.composed.steps import Step, all_steps, read_program, require_depth, require_size
-from qmodels.systems.laws.fields import keep
+from qmodels.systems.laws.fields import keep, whole
 from qmodels.systems.laws.kinds import require_law
 from qmodels.systems.laws.times import Law
 from qmodels.systems.spec.docstrings import Documented
@@ -77,9 +77,8 @@ class Flow(Documented):
         here = f"flow {self.name!r}:"
         for name, least in (("window", 1), ("population", 0), ("rounds", 1), ("segment_bytes", 1)):
             value = getattr(self, name)
-            checks.one_number(f"{here} {name}", value)
             if name not in ("window", "rounds") or value is not None:
-                keep(self, **{name: int(checks.count(f"{here} {name}", value, minimum=least, maximum=MOST))})
+                keep(self, **{name: whole(f"{here} {name}", value, minimum=least, maximum=MOST)})
         keep(
             self,
             program=_program(f"{here} program", self.program),
@@ -96,9 +95,15 @@ class Flow(Documented):
             raise ValueError(f"{here} program must have a step, got ()")
         if (self.arrivals is None) == (self.population == 0):
             raise ValueError(f"{here} either arrivals or a population must be given, got {self._source()}")
-        if self.closed:
-            self._check_closed(here)
-        else:
+        for name in ("rate", "window") if self.closed else ("think", "rounds"):
+            if getattr(self, name) is not None:
+                kind = "a closed" if self.closed else "an open"
+                raise ValueError(
+                    f"{here} {name} must be left out in {kind} flow, got {getattr(self, name)!r}"
+                )
+        if self.think is not None:
+            require_law(f"{here} think", self.think)
+        if not self.closed:
             self._check_open(here)
 
     def __to_toml__(self, table: Callable[[], dict[str, Any]], key: str) -> dict[str, Any]:
@@ -110,21 +115,7 @@ class Flow(Documented):
     def _source(self) -> str:
         return "neither" if self.arrivals is None else "both"
 
-    def _check_closed(self, here: str) -> None:
-        for name in ("rate", "window"):
-            if getattr(self, name) is not None:
-                raise ValueError(
-                    f"{here} {name} must be left out in a closed flow, got {getattr(self, name)!r}"
-                )
-        if self.think is not None:
-            require_law(f"{here} think", self.think)
-
     def _check_open(self, here: str) -> None:
-        for name in ("think", "rounds"):
-            if getattr(self, name) is not None:
-                raise ValueError(
-                    f"{here} {name} must be left out in an open flow, got {getattr(self, name)!r}"
-                )
         if isinstance(self.arrivals, get_args(Law)):
             require_law(f"{here} arrivals", self.arrivals)
         if self.rate is not None:

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.steps import SEGMENTS
 from qmodels.systems.spec.docstrings import Documented
-from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.ranges import Declared, count, nonnegative
 
 ONE = np.array([0.0, 1.0])
 """The law of one request."""
@@ -97,18 +96,13 @@ GROUP = "qmodels.parts"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tokens(Documented):
+class Tokens(Declared, prefix="tokens."):
     """A pool of tokens that jobs hold while they do something: MSHRs, requests under way, DMA channels."""
 
-    count: int  # Tokens of one pool
+    count: int = count()  # Tokens of one pool
     # Time to turn a token to another use than its last one, see `Acquire.use`; it passes once the job has it.
     # Of the free tokens one that need not turn is taken first, then one that was never used. [ns]
-    turning: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_parts(self, "tokens.")
-        checks.nonnegative("tokens.turning", self.turning)
-        checks.count("tokens.count", self.count)
+    turning: float = nonnegative(0.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -15,11 +15,11 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import shown
-from qmodels.systems.laws.fields import keep
+from qmodels.systems.laws.fields import keep, whole
 from qmodels.systems.laws.kinds import require_law
 from qmodels.systems.laws.times import Law
 from qmodels.systems.spec.docstrings import Documented
-from qmodels.systems.spec.nested import spec_word
+from qmodels.systems.spec.nested import instance, spec_word
 
 ADDRESSES = ("random", "sequential", "allocated", "looked-up")
 """Which blocks an access is to: any, the next ones of a stream (each step has one of its own unless
@@ -41,8 +41,17 @@ class _Step(Documented):
     """A step, what its fields hold checked by their names."""
 
     def __post_init__(self) -> None:
+        word = spec_word(type(self))
         for name in list(vars(self)):
-            _CHECKS[name](self, name)
+            value = _CHECKS[name](f"{word}.{name}", getattr(self, name))
+            keep(self, **{name: value})
+            if name == "steps" and not value and not hasattr(type(self), name):  # which may not be left out
+                raise ValueError(f"{word}.{name} must have a step, got ()")
+        if getattr(self, "stream", "") and self.addresses != "sequential":
+            raise ValueError(
+                f"{word}.stream is of sequential addresses, got {shown(self.stream)} with "
+                f"addresses {shown(self.addresses)}"
+            )
 
 
 @dataclass(frozen=True)
@@ -191,13 +200,13 @@ class Move:
 
 
 @dataclass(frozen=True)
-class Fork(Documented):
+class Fork(_Step):
     """Do several branches at the same time, and go on when the last is done."""
 
     branches: tuple[tuple[Step, ...], ...]  # At least two
 
     def __post_init__(self) -> None:
-        keep(self, branches=tuple(_read_steps("fork.branches", branch) for branch in _list(self, "branches")))
+        super().__post_init__()
         if len(self.branches) < 2:
             raise ValueError(f"fork.branches must be at least two, got {shown(self.branches)}")
 
@@ -219,19 +228,14 @@ class Repeat(_Step):
 
 
 @dataclass(frozen=True)
-class Branch(Documented):
+class Branch(_Step):
     """Do one of several things, at random."""
 
     choices: tuple[tuple[Step, ...], ...]  # What may be done; nothing is a choice too
     probabilities: tuple[float, ...]  # Of each; they sum up to 1
 
     def __post_init__(self) -> None:
-        shares = checks.probability("branch.probabilities", self.probabilities)
-        keep(
-            self,
-            choices=tuple(_read_steps("branch.choices", choice) for choice in _list(self, "choices")),
-            probabilities=tuple(np.ravel(shares).tolist()),
-        )
+        super().__post_init__()
         if len(self.choices) != len(self.probabilities) or abs(sum(self.probabilities) - 1) > 1e-9:
             raise ValueError(
                 f"branch.probabilities must be one for each of {len(self.choices)} choices and sum up to 1, "
@@ -318,81 +322,49 @@ def _read_steps(name: str, value: Any) -> tuple[Any, ...]:
 read_program = _read_steps
 
 
-def _steps(step: Any, name: str) -> None:
-    where = f"{spec_word(type(step))}.{name}"
-    keep(step, **{name: _read_steps(where, getattr(step, name))})
-    if not getattr(step, name) and not hasattr(type(step), name):  # steps that may not be left out
-        raise ValueError(f"{where} must have a step, got ()")
-
-
-def _list(step: Any, name: str) -> tuple[Any, ...]:
-    value = getattr(step, name)
+def _programs(name: str, value: Any) -> tuple[tuple[Any, ...], ...]:
     if isinstance(value, str) or not isinstance(value, list | tuple):
-        raise ValueError(
-            f"{spec_word(type(step))}.{name} must be a tuple of tuples of steps, got {shown(value)}"
-        )
-    return tuple(value)
+        raise ValueError(f"{name} must be a tuple of tuples of steps, got {shown(value)}")
+    return tuple(_read_steps(name, one) for one in value)
 
 
-def _count(step: Any, name: str) -> None:
-    value, where = getattr(step, name), f"{spec_word(type(step))}.{name}"
+def _count(name: str, value: Any) -> Any:
     if not isinstance(value, str):
-        _whole(step, name, maximum=65536)
-    elif value != SEGMENTS:
+        return whole(name, value, maximum=65536)
+    if value != SEGMENTS:
         near = checks.nearest(value, (SEGMENTS,))
-        raise ValueError(f"{where} must be a whole number >= 1 or {SEGMENTS!r}, got {shown(value)}{near}")
+        raise ValueError(f"{name} must be a whole number >= 1 or {SEGMENTS!r}, got {shown(value)}{near}")
+    return value
 
 
-def _whole(step: Any, name: str, *, minimum: int = 1, maximum: int = checks.LARGEST_COUNT) -> None:
-    where = f"{spec_word(type(step))}.{name}"
-    checks.one_number(where, getattr(step, name))
-    keep(step, **{name: int(checks.count(where, getattr(step, name), minimum=minimum, maximum=maximum))})
-
-
-def _part_name(step: Any, name: str) -> None:
-    value = getattr(step, name)
+def _part_name(name: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
-        raise ValueError(f"{spec_word(type(step))}.{name} must be the name of a part, got {shown(value)}")
+        raise ValueError(f"{name} must be the name of a part, got {shown(value)}")
+    return value
 
 
-def _flag(step: Any, name: str) -> None:
-    value = getattr(step, name)
-    if not isinstance(value, bool):
-        raise ValueError(f"{spec_word(type(step))}.{name} must be true or false, got {shown(value)}")
+def _law(name: str, value: Any) -> Any:
+    require_law(name, value)
+    return value
 
 
-def _text(step: Any, name: str) -> None:
-    if not isinstance(getattr(step, name), str):
-        raise ValueError(f"{spec_word(type(step))}.{name} must be a text, got {shown(getattr(step, name))}")
+def _shares(name: str, value: Any) -> tuple[float, ...]:
+    return tuple(np.ravel(checks.probability(name, value)).tolist())
 
 
-def _stream(step: Any, name: str) -> None:
-    _text(step, name)
-    if step.stream and step.addresses != "sequential":
-        raise ValueError(
-            f"{spec_word(type(step))}.stream is of sequential addresses, got {shown(step.stream)} with "
-            f"addresses {shown(step.addresses)}"
-        )
+_text = partial(instance, (str,), "a text")
 
-
-def _addresses(step: Any, name: str) -> None:
-    checks.choice(f"{spec_word(type(step))}.{name}", getattr(step, name), ADDRESSES)
-
-
-def _law(step: Any, name: str) -> None:
-    require_law(f"{spec_word(type(step))}.{name}", getattr(step, name))
-
-
-_CHECKS: dict[str, Callable[[Any, str], None]] = {
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
     **dict.fromkeys(("part", "to", "name"), _part_name),
-    **dict.fromkeys(("bytes", "reply_bytes"), partial(_whole, minimum=0, maximum=2**20)),
-    **dict.fromkeys(("same", "by_line", "counted"), _flag),
+    **dict.fromkeys(("bytes", "reply_bytes"), partial(whole, minimum=0, maximum=2**20)),
+    **dict.fromkeys(("same", "by_line", "counted"), partial(instance, (bool,), "true or false")),
     **dict.fromkeys(("blocks", "count"), _count),
-    **dict.fromkeys(("private", "hit", "miss", "further", "steps"), _steps),
-    "addresses": _addresses,
-    "tokens": _whole,
-    "use": _text,
-    "stream": _stream,
+    **dict.fromkeys(("private", "hit", "miss", "further", "steps"), _read_steps),
+    **dict.fromkeys(("branches", "choices"), _programs),
+    **dict.fromkeys(("use", "stream"), _text),
+    "addresses": partial(checks.choice, allowed=ADDRESSES),
+    "tokens": whole,
+    "probabilities": _shares,
     "time": _law,
 }
-"""What the fields of steps may hold."""
+"""What the fields of steps may hold, as it is kept."""

@@ -33,10 +33,10 @@ def numeric(name: str, check: Any, value: Any) -> Any:
     return array if array.ndim else array.item()
 
 
-def whole(name: str, value: Any, *, maximum: int = checks.LARGEST_COUNT) -> int:
-    """Return one whole number from 1 to a maximum."""
+def whole(name: str, value: Any, *, minimum: int = 1, maximum: int = checks.LARGEST_COUNT) -> int:
+    """Return one whole number from a minimum to a maximum."""
     checks.one_number(name, value)
-    return int(checks.count(name, value, maximum=maximum))
+    return int(checks.count(name, value, minimum=minimum, maximum=maximum))
 
 
 def nested(array: FloatArray) -> Any:

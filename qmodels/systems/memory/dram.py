@@ -10,6 +10,7 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import Numeric
 from qmodels.systems.memory.dram_timing import PRESETS
+from qmodels.systems.memory.memory_map import bank_of, channel_of, index_in_bank, index_in_channel
 from qmodels.systems.spec.ranges import Declared, choice, count, nonnegative, positive
 
 PAGE_POLICIES = ("open", "closed")
@@ -72,6 +73,13 @@ class Dram(Declared, prefix="dram."):
             raise ValueError(
                 f"dram.refresh_interval_cycles must be {rule}, got {self.refresh_interval_cycles!r}"
             )
+
+    def locate(self, block: Any, row_blocks: Any) -> tuple[Any, Any, Any]:
+        """Return channel, bank and row of a block (an int or an integer array), of so many in a row."""
+        index = index_in_channel(block, self.interleaving_step, self.channels)
+        row = index_in_bank(index, self.bank_step, self.banks) // row_blocks
+        channel = channel_of(block, self.interleaving_step, self.channels)
+        return channel, bank_of(index, self.bank_step, self.banks), row
 
     @classmethod
     def of_preset(cls, preset: str, **changes: Any) -> Dram:

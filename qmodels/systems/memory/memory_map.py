@@ -11,7 +11,7 @@ from qmodels import checks
 from qmodels.systems.laws.fields import keep
 from qmodels.systems.laws.kinds import require_law
 from qmodels.systems.laws.times import Law
-from qmodels.systems.spec.ranges import Declared, count, flag
+from qmodels.systems.spec.ranges import Declared, count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,37 +83,6 @@ def scatter(entry: Whole) -> Whole:
     return (mixed ^ (mixed >> 13)) % 2147483648
 
 
-@dataclass(frozen=True, kw_only=True)
-class AddressMap:
-    """Interleaving of consecutive blocks over channels, and of those of a channel over its banks.
-
-    The interleaving step decides the channel alone: with one channel it changes nothing. With
-    ``bank_step`` equal to ``row_blocks`` (row, bank, column) consecutive blocks of a channel fill
-    a row before the next bank; with 1 they go round the banks.
-    """
-
-    interleaving_step: int  # consecutive blocks in a channel before the map moves to the next one [blocks]
-    # channels, banks: channels, and banks in each.
-    channels: int
-    banks: int
-    bank_step: int  # consecutive blocks of a channel in one bank before the next one [blocks]
-    row_blocks: int  # blocks in one row (page) of a bank [blocks]
-
-    def __post_init__(self) -> None:
-        for name in ("interleaving_step", "channels", "banks", "bank_step", "row_blocks"):
-            checks.count(name, getattr(self, name))
-
-    def locate(self, block: Whole) -> tuple[Whole, Whole, Whole]:
-        """Return channel, bank and row of a block (an int or an integer array)."""
-        index = index_in_channel(block, self.interleaving_step, self.channels)
-        row = index_in_bank(index, self.bank_step, self.banks) // self.row_blocks
-        return (
-            channel_of(block, self.interleaving_step, self.channels),
-            bank_of(index, self.bank_step, self.banks),
-            row,
-        )
-
-
 MOST_SETS = 16
 MOST_CHANNELS = 16
 
@@ -138,7 +107,7 @@ class InterleavedRegion(Declared, prefix="region."):
     channels: tuple[int, ...] = count(minimum=0)  # Nodes of the channels, at most 16, all different
     step_bytes: int = count(128)  # Interleaving step. [bytes]
     offset: int = 0  # Position in ``channels`` of the one that has the first address
-    enabled: bool = flag(True)  # Whether addresses are interleaved
+    enabled: bool = True  # Whether addresses are interleaved
 
     def _check_relations(self) -> None:
         if not 1 <= len(self.channels) <= MOST_CHANNELS:

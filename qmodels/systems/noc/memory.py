@@ -14,7 +14,7 @@ from qmodels.checks import FloatArray, IntArray
 from qmodels.guarded import guarded
 from qmodels.systems.laws.fields import numbers
 from qmodels.systems.memory.memory_map import InterleavedRegion, MemoryMap
-from qmodels.systems.spec.ranges import Declared, choice, count, flag, nonnegative, probability
+from qmodels.systems.spec.ranges import Declared, choice, count, nonnegative, probability
 from qmodels.systems.spec.text.reading import Place
 
 ADDRESSES = ("sequential", "random")
@@ -119,7 +119,7 @@ class Transactions(Declared, prefix="traffic."):
     # Whether a channel begins with the first flit of a request, and its answer leaves while it is still busy,
     # so that its last flit follows when it is done. Else a request is served when all of it is in, and
     # answered when it is served
-    cut_through: bool = flag(False)
+    cut_through: bool = False
 
     def _check_relations(self) -> None:
         _nodes("traffic.initiators", self.initiators)

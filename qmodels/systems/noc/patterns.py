@@ -16,7 +16,7 @@ from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.guarded import guarded
 from qmodels.systems.noc.layout import MOST_NODES, grid_nodes
-from qmodels.systems.spec.ranges import Declared, choice, count, flag, probability
+from qmodels.systems.spec.ranges import Declared, choice, count, probability
 from qmodels.systems.spec.text.reading import Place
 
 PATTERNS = ("uniform", "transpose", "bit-complement", "tornado", "neighbour", "hotspot")
@@ -30,7 +30,7 @@ class Pattern(Declared, prefix="traffic."):
     nodes: int = count(minimum=2)  # Number of nodes
     # Whether nodes also send to themselves where the pattern says so; otherwise uniform packets go to others
     # only, and nodes that a permutation leaves in place are silent
-    self_traffic: bool = flag(False)
+    self_traffic: bool = False
     shape: tuple[int, ...] = ()  # Nodes in each dimension, for tornado and neighbour
     spots: tuple[int, ...] = ()  # Hot nodes
     fraction: float = probability(0.0)  # Part of the packets that goes to the hot nodes, evenly

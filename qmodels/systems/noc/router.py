@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qmodels import checks
-from qmodels.systems.spec.ranges import Declared, choice, count, flag, positive
+from qmodels.systems.spec.ranges import Declared, choice, count, positive
 
 ARBITRATIONS = ("round_robin", "fcfs", "priority", "weighted")
 PRIORITIES = 8
@@ -50,7 +50,7 @@ class Router(Declared, prefix="router."):
     # are then not interleaved on a link. Otherwise each flit competes anew, and packets in several virtual
     # channels share a link flit by flit. BookSim2's setting of that name, which it leaves off by default; the
     # two differ only with several virtual channels and flits
-    hold_switch_for_packet: bool = flag(True)
+    hold_switch_for_packet: bool = True
 
     def _check_relations(self) -> None:
         credit, pipeline = np.asarray(self.credit_cycles), np.asarray(self.pipeline_cycles)
@@ -73,7 +73,7 @@ class QosRule(Declared, prefix="qos."):
     # Share of an output relative to others that want it. Used by the arbitration "weighted"
     weight: float = positive(1.0)
     # Whether the flow has a path of its own that others wait for (guaranteed throughput)
-    circuit: bool = flag(False)
+    circuit: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

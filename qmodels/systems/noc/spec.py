@@ -30,7 +30,7 @@ from qmodels.systems.noc.topology import Topology, afford_routes
 from qmodels.systems.spec.docstrings import Replaceable
 from qmodels.systems.spec.fields import field_names
 from qmodels.systems.spec.metrics import MetricNames
-from qmodels.systems.spec.ranges import Declared, choice, positive
+from qmodels.systems.spec.ranges import Declared, choice, count, positive
 from qmodels.systems.spec.text.reading import Place
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
 
@@ -158,12 +158,12 @@ class Noc(Replaceable, Declared):
     # When packets are injected; also ``"bernoulli"`` or ``"poisson"``. Of a law of their gaps the shape
     # counts; the model takes exponential and hyperexponential ones, the simulator all
     process: Bernoulli | Poisson | OnOff | Law = field(default_factory=Bernoulli)
-    link_width: int = 16  # Width of the links: a flit. [bytes]
-    header_bytes: int = 8  # Header of every packet. [bytes]
-    packet_bytes: int = 128  # Data of a packet. [bytes]
+    link_width: int = count(16)  # Width of the links: a flit. [bytes]
+    header_bytes: int = count(8, minimum=0)  # Header of every packet. [bytes]
+    packet_bytes: int = count(128, minimum=0)  # Data of a packet. [bytes]
     # Flits of a packet, which then has no more data than fits in; 0 derives them: ceil((header + data) / link
     # width). [flits]
-    flits_per_packet: int = 0
+    flits_per_packet: int = count(0, minimum=0)
     # Several kinds of packets, instead of ``packet_bytes`` and ``flits_per_packet``
     mix: tuple[PacketClass, ...] = ()
     # Priorities, weights and circuits of flows; the first rule for a flow counts
@@ -205,11 +205,6 @@ class Noc(Replaceable, Declared):
             object.__setattr__(self, "traffic", uniform(nodes=self.topology.nodes))
         super().__post_init__()
         self._check_rate()
-        for name, least in (
-            ("link_width", 1), ("header_bytes", 0), ("packet_bytes", 0), ("flits_per_packet", 0)
-        ):  # fmt: skip
-            checks.one_number(name, getattr(self, name))
-            object.__setattr__(self, name, int(checks.count(name, getattr(self, name), minimum=least)))
         if self.mix and isinstance(self.traffic, Transactions):
             raise ValueError("mix must be left out with transactions, which have sizes of their own")
         for rule in self.qos:

@@ -231,10 +231,6 @@ class DataMemory(Declared, prefix="data."):
     # "random" puts block *b* on bank ``scatter(b) mod banks`` instead
     mapping: str = choice("interleaved", MAPPINGS)
 
-    def _check_relations(self) -> None:
-        if not isinstance(self.page_control, bool | np.bool_):
-            raise ValueError(f"data.page_control must be true or false, got {self.page_control!r}")
-
     def bank_of(self, block: Any) -> Any:
         """Return the bank of a block (an int or an integer array)."""
         if self.mapping == "random":

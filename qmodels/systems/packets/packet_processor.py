@@ -15,7 +15,6 @@ from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram import Dram
 from qmodels.systems.memory.dram_power import channel_price
 from qmodels.systems.memory.dram_system import DramSystem
-from qmodels.systems.memory.memory_map import AddressMap
 from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.patterns import RateMatrix
 from qmodels.systems.noc.router import PacketClass, Router
@@ -247,14 +246,7 @@ class PacketProcessor(Replaceable, Declared):
         """Return channel, bank and row of a block (an int or an integer array)."""
         if isinstance(self.dram, DramSystem):
             return self.dram.address_map.locate(block, self.dram.geometry)[:3]
-        address_map = AddressMap(
-            interleaving_step=self.dram.interleaving_step,
-            channels=self.dram.channels,
-            banks=self.dram.banks,
-            bank_step=self.dram.bank_step,
-            row_blocks=self.row_blocks,
-        )
-        return address_map.locate(block)
+        return self.dram.locate(block, self.row_blocks)
 
     def system(self) -> System:
         """Return the system of parts that the processor is, for `validate.simulate`; times are in ns.

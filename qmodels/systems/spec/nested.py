@@ -123,7 +123,8 @@ def _sweep(optional: bool, name: str, value: Any) -> Any:
     return given if given.dtype.kind in "iuf" else array
 
 
-def _instance(kinds: tuple[type, ...], rule: str, name: str, value: Any) -> Any:
+def instance(kinds: tuple[type, ...], rule: str, name: str, value: Any) -> Any:
+    """Require an instance of some types, which a rule words."""
     if not isinstance(value, kinds):
         raise ValueError(f"{name} must be {rule}, got {shown(value)}")
     return bool(value) if isinstance(value, np.bool_) else value
@@ -169,8 +170,8 @@ def _check(hint: Any) -> Check | None:
     if hint in (int, float):
         return partial(_number, hint)
     if hint is bool:
-        return partial(_instance, (bool, np.bool_), "true or false")
-    return partial(_instance, (str,), "a text") if hint is str else None
+        return partial(instance, (bool, np.bool_), "true or false")
+    return partial(instance, (str,), "a text") if hint is str else None
 
 
 def _allowed(kinds: tuple[type, ...], several: bool) -> str:

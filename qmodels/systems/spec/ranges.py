@@ -58,11 +58,6 @@ def choice(default: Any = MISSING, allowed: Iterable[str] = ()) -> Any:
     return _declared(default, partial(checks.choice, allowed=allowed))
 
 
-def flag(default: bool) -> bool:
-    """Return a field that is true or false."""
-    return _declared(default, _flag)
-
-
 class Declared(Documented):
     """A spec that checks its fields when it is made: annotations, then ranges, then what relates them.
 
@@ -112,11 +107,6 @@ def _without_dust(value: Any) -> Any:
     if not small.any():
         return value
     return np.where(small, 0.0, array) if array.ndim else 0.0
-
-
-def _flag(name: str, value: Any) -> None:
-    if not isinstance(value, bool):
-        raise ValueError(f"{name} must be true or false, got {checks.shown(value)}")
 
 
 @of_a_class

@@ -25,7 +25,7 @@ from qmodels.packet_processor.trials.walk import (
     lookup,
     tables,
 )
-from qmodels.systems.memory.memory_map import AddressMap
+from qmodels.systems.memory.dram import Dram
 
 
 def walked(ring: int, chunk: int, trials: int, cut: float, arc: int) -> np.ndarray:
@@ -119,11 +119,9 @@ def model(n: int, step: int, channels: int, rows: int, run: float) -> dict[str, 
 @given(st.integers(1, 24), st.sampled_from([1, 2, 4, 8, 16, 32]), st.integers(1, 8))
 def test_whole_runs_against_counting_over_every_start(n: int, step: int, channels: int) -> None:
     rows, banks = 32, 4
-    address_map = AddressMap(
-        interleaving_step=step, channels=channels, banks=banks, bank_step=rows, row_blocks=rows
-    )
+    address_map = Dram(interleaving_step=step, channels=channels, banks=banks, bank_step=rows)
     starts = np.arange(step * channels * banks * rows)
-    channel, bank, row = address_map.locate(starts[:, None] + np.arange(n))
+    channel, bank, row = address_map.locate(starts[:, None] + np.arange(n), rows)
     key = (row * banks + bank) * channels + channel
     visited = np.mean([len(set(line)) for line in key.tolist()])
     touched = np.mean([len(set(line)) for line in channel.tolist()])
@@ -146,16 +144,14 @@ def test_laws(n: int, step: int, channels: int, run: float) -> None:
 def test_cut_runs_against_drawing_them(run: float) -> None:
     n, step, channels, rows = 12, 2, 4, 32
     rng = np.random.default_rng(3)
-    address_map = AddressMap(
-        interleaving_step=step, channels=channels, banks=8, bank_step=rows, row_blocks=rows
-    )
+    address_map = Dram(interleaving_step=step, channels=channels, banks=8, bank_step=rows)
     total = 0
     packets = 10_000
     for _ in range(packets):
         block = int(rng.integers(1 << 30))
         seen = set()
         for _ in range(n):
-            seen.add(address_map.locate(block))
+            seen.add(address_map.locate(block, rows))
             block = int(rng.integers(1 << 30)) if rng.random() < 1 / run else block + 1
         total += len(seen)
     assert_allclose(

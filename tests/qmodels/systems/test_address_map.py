@@ -5,17 +5,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmodels.systems.memory.memory_map import AddressMap, index_in_bank, index_in_channel, scatter
+from qmodels.systems.memory.dram import Dram
+from qmodels.systems.memory.memory_map import index_in_bank, index_in_channel, scatter
 
 counts = st.integers(1, 16)
 maps = st.builds(
-    AddressMap,
+    Dram,
     interleaving_step=st.sampled_from([1, 2, 3, 4, 8, 16, 32]),
     channels=counts,
     banks=st.sampled_from([1, 2, 3, 4, 8, 16]),
     bank_step=st.sampled_from([1, 2, 5, 8, 32]),
-    row_blocks=st.sampled_from([1, 4, 32]),
+    row_bytes=st.sampled_from([1, 4, 32]),
 )
+
+
+def located(address_map, block):
+    """Return channel, bank and row of blocks of a byte."""
+    return address_map.locate(block, address_map.row_bytes)
 
 
 def period(address_map):
@@ -26,7 +32,7 @@ def period(address_map):
 @given(address_map=maps)
 def test_every_block_has_one_place_and_every_place_one_block(address_map):
     blocks = np.arange(2 * period(address_map))
-    channel, bank, row = address_map.locate(blocks)
+    channel, bank, row = located(address_map, blocks)
     index = index_in_channel(blocks, address_map.interleaving_step, address_map.channels)
     position = index_in_bank(index, address_map.bank_step, address_map.banks)
     places = set(zip(channel.tolist(), bank.tolist(), position.tolist(), strict=True))
@@ -34,25 +40,25 @@ def test_every_block_has_one_place_and_every_place_one_block(address_map):
     assert places == {
         (c, b, p) for c in range(address_map.channels) for b in range(address_map.banks) for p in range(each)
     }
-    assert np.array_equal(row, position // address_map.row_blocks)
+    assert np.array_equal(row, position // address_map.row_bytes)
 
 
 @given(address_map=maps, start=st.integers(0, 10**9))
 def test_consecutive_blocks_visit_the_channels_evenly(address_map, start):
     step, channels = address_map.interleaving_step, address_map.channels
-    channel = address_map.locate(np.arange(start, start + step * channels))[0]
+    channel = located(address_map, np.arange(start, start + step * channels))[0]
     assert np.array_equal(np.bincount(channel, minlength=channels), np.full(channels, step))
 
     aligned = start // step * step
-    runs = address_map.locate(np.arange(aligned, aligned + step))[0]
+    runs = located(address_map, np.arange(aligned, aligned + step))[0]
     assert len(set(runs.tolist())) == 1
-    assert (address_map.locate(aligned + step)[0] - runs[0]) % channels == 1 % channels
+    assert (located(address_map, aligned + step)[0] - runs[0]) % channels == 1 % channels
 
 
 @given(address_map=maps)
 def test_consecutive_blocks_of_a_channel_visit_its_banks_evenly(address_map):
     blocks = np.arange(period(address_map))
-    channel, bank, _ = address_map.locate(blocks)
+    channel, bank, _ = located(address_map, blocks)
     for c in range(address_map.channels):
         own = bank[channel == c]
         round_of_banks = address_map.bank_step * address_map.banks
@@ -64,9 +70,7 @@ def test_consecutive_blocks_of_a_channel_visit_its_banks_evenly(address_map):
 def test_with_one_channel_the_step_does_not_matter(step, banks, bank_step):
     blocks = np.arange(4 * banks * bank_step)
     places = [
-        AddressMap(interleaving_step=s, channels=1, banks=banks, bank_step=bank_step, row_blocks=4).locate(
-            blocks
-        )
+        Dram(interleaving_step=s, channels=1, banks=banks, bank_step=bank_step).locate(blocks, 4)
         for s in (1, step)
     ]
     assert np.array_equal(places[0], places[1])
@@ -74,7 +78,9 @@ def test_with_one_channel_the_step_does_not_matter(step, banks, bank_step):
 
 @given(address_map=maps, block=st.integers(0, 2**40))
 def test_whole_numbers_and_arrays_agree(address_map, block):
-    assert address_map.locate(block) == tuple(int(part[0]) for part in address_map.locate(np.array([block])))
+    assert located(address_map, block) == tuple(
+        int(part[0]) for part in located(address_map, np.array([block]))
+    )
 
 
 @given(entry=st.integers(0, 2**31 - 1))

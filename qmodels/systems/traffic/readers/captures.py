@@ -252,8 +252,9 @@ def read_pcapng(file: io.BufferedReader) -> Captured:
         if isinstance(block, EnhancedPacket | ObsoletePacket):
             try:
                 interface = block.interface
-                ticks, offset = (block.timestamp_high << 32) + block.timestamp_low, _second(interface)
-                time = offset * 1_000_000_000 + ticks * 1_000_000_000 // _ticks_per_second(interface)
+                ticks = (block.timestamp_high << 32) + block.timestamp_low
+                time = int(interface.options.get("if_tsoffset", 0)) * 1_000_000_000
+                time += ticks * 1_000_000_000 // round(1 / interface.timestamp_resolution)
                 wire, key = block.packet_len, flow_key(block.packet_data, interface.link_type)
                 port = int(block.interface_id), str(interface.options.get("if_name", ""))
             except _damage():
@@ -285,11 +286,3 @@ def _damage() -> tuple[type[Exception], ...]:
 
     ours = (LookupError, ArithmeticError, AttributeError, TypeError, ValueError, RecursionError)
     return (PcapngException, StopIteration, struct.error, *ours)
-
-
-def _ticks_per_second(interface: Any) -> int:
-    return round(1.0 / interface.timestamp_resolution)
-
-
-def _second(interface: Any) -> int:
-    return int(interface.options.get("if_tsoffset", 0))

@@ -80,20 +80,6 @@ def named_layout(columns: str) -> Layout:
     return Layout(time=places["time"], bytes=places["bytes"], flow=flow, unit=unit)
 
 
-def read_named(file: BinaryIO, layout: Layout) -> Read:
-    """Return the packets of a text with columns that the user names, parted by commas, semicolons or blanks.
-
-    A first line whose time is none is a header. Quotes around what is between commas are taken off.
-    """
-    lines = _Lines(_text(file), layout)
-    return lines.read(named=True)
-
-
-def read_time_bytes(file: BinaryIO) -> Read:
-    """Return the packets of two columns: seconds and bytes."""
-    return _Lines(_text(file), TIME_BYTES).read()
-
-
 def read_summary(file: BinaryIO) -> Read:
     """Return the packets of a tcpdump summary of TCP; the first time may be absolute."""
     lines = _Lines(_text(file), SUMMARY)
@@ -136,7 +122,11 @@ def decimal_of(word: str) -> Decimal | None:
 
 @dataclass
 class _Lines:
-    """The lines of a text, read into times, sizes and what names the flows."""
+    """The lines of a text, read into times, sizes and what names the flows.
+
+    With columns that the user names they are parted by commas, semicolons or blanks: a first line whose time
+    is none is then a header, and quotes around what is between commas are taken off.
+    """
 
     lines: Iterable[str]
     layout: Layout
@@ -206,7 +196,11 @@ def _text(file: BinaryIO) -> Iterator[str]:
 
 
 CAPTURES = {"pcap": read_pcap, "pcapng": read_pcapng, "erf": read_erf}
-TEXTS = {"time-bytes": read_time_bytes, "tcpdump-summary": read_summary, "csv": read_csv}
+TEXTS: dict[str, Callable[[BinaryIO], Read]] = {
+    "time-bytes": lambda file: _Lines(_text(file), TIME_BYTES).read(),
+    "tcpdump-summary": read_summary,
+    "csv": read_csv,
+}
 
 WITH_INTERFACES = ("pcapng", "erf")
 
@@ -237,7 +231,7 @@ def packets_of(
                 f"0 packets read: interface must be {said}, got {interface!r} for {found or 'text'}"
             )
         if layout is not None:
-            return read_named(file, layout)
+            return _Lines(_text(file), layout).read(named=True)
         if found in TEXTS:
             return TEXTS[found](file)
         captured: Captured = CAPTURES[str(found)](file)
