@@ -106,45 +106,27 @@ class Tokens(Declared, prefix="tokens."):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Offered:
+class Offered(Documented):
     """Visits to a part that serves jobs, by stream, one array element each.
 
     A stream is a step of a flow.
-
-    Parameters
-    ----------
-    rate : array of float
-        Visits of one copy of the part. [1/ns]
-    arrival_scv : array of float
-        Squared coefficient of variation of the times between them.
-    flows : tuple of str
-        The flow that each stream is of.
     """
 
-    rate: FloatArray
-    arrival_scv: FloatArray
-    flows: tuple[str, ...]
+    rate: FloatArray  # Visits of one copy of the part. [1/ns]
+    arrival_scv: FloatArray  # Squared coefficient of variation of the times between them
+    flows: tuple[str, ...]  # The flow that each stream is of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Served:
-    """Response of a part to its visits.
+class Served(Documented):
+    """Response of a part to its visits."""
 
-    Parameters
-    ----------
-    response : array of float
-        Mean time from the arrival to the end of the service, by stream; ``inf`` if it cannot keep up. [ns]
-    variance : array of float
-        Variance of that time. [ns2]
-    intensity : mapping of str to float
-        Traffic intensity of each of its resources, which may exceed 1; "" is the part itself.
-    departure_scv : array of float
-        Squared coefficient of variation of the times between departures, by stream.
-    """
-
+    # Mean time from the arrival to the end of the service, by stream; ``inf`` if it cannot keep up. [ns]
     response: FloatArray
-    variance: FloatArray
+    variance: FloatArray  # Variance of that time. [ns2]
+    # Traffic intensity of each of its resources, which may exceed 1; "" is the part itself
     intensity: Mapping[str, float]
+    # Squared coefficient of variation of the times between departures, by stream
     departure_scv: FloatArray = field(default_factory=lambda: np.ones(0))
 
 

@@ -47,11 +47,10 @@ class _Step(Documented):
             keep(self, **{name: value})
             if name == "steps" and not value and not hasattr(type(self), name):  # which may not be left out
                 raise ValueError(f"{word}.{name} must have a step, got ()")
-        if getattr(self, "stream", "") and self.addresses != "sequential":
-            raise ValueError(
-                f"{word}.stream is of sequential addresses, got {shown(self.stream)} with "
-                f"addresses {shown(self.addresses)}"
-            )
+        stream, addresses = (getattr(self, name, "") for name in ("stream", "addresses"))
+        if stream and addresses != "sequential":
+            got = f"{shown(stream)} with addresses {shown(addresses)}"
+            raise ValueError(f"{word}.stream is of sequential addresses, got {got}")
 
 
 @dataclass(frozen=True)
@@ -244,23 +243,9 @@ class Branch(_Step):
 
 
 Step: TypeAlias = (
-    Visit
-    | Send
-    | Read
-    | Write
-    | Lookup
-    | Allocate
-    | Free
-    | Acquire
-    | Release
-    | Hold
-    | Mark
-    | Move
-    | Fork
-    | Each
-    | Repeat
-    | Branch
-)
+    Visit | Send | Read | Write | Lookup | Allocate | Free | Acquire | Release | Hold | Mark | Move | Fork
+    | Each | Repeat | Branch
+)  # fmt: skip
 STEPS = Step.__args__
 
 

@@ -141,17 +141,15 @@ def _check_begins(flow: Any, where: str) -> None:
 def _check_rounds(flow: Any, program: tuple[Any, ...], here: str, rounds: int = 1, tasks: int = 1) -> None:
     """Refuse loops in loops that no job comes out of in any reasonable time, and too many tasks at once."""
     for step in program:
-        inner, at_once = rounds, tasks
+        where, inner, at_once = f"{here} {step_name(step)!r}", rounds, tasks
         if isinstance(step, Each | Repeat):
             most = max(flow.sizes.segments(flow.segment_bytes)[0]) if step.count == SEGMENTS else step.count
             inner *= int(most)
             at_once *= int(most) if isinstance(step, Each) else 1
             for number, limit in ((at_once, MOST_TASKS), (inner, MOST_ROUNDS)):
                 if number > limit:
-                    raise ValueError(
-                        f"{here} {step_name(step)!r} must make at most {limit} rounds in all, with those "
-                        f"around it, got {number}"
-                    )
+                    rule = f"at most {limit} rounds in all, with those around it"
+                    raise ValueError(f"{where} must make {rule}, got {number}")
         for inside in inner_steps(step):
             _check_rounds(flow, inside, here, inner, at_once)
 
@@ -166,10 +164,8 @@ def _check_at_once(flow: Any, program: tuple[Any, ...], around: int, here: str) 
             many = max(flow.sizes.segments(flow.segment_bytes)[0])
         at_once = around * int(many)
         if at_once > MOST_TASKS:
-            raise ValueError(
-                f"{here} {step_name(step)!r} must ask for at most {MOST_TASKS} blocks or copies at once, "
-                f"with the copies that it is done in, got {at_once}"
-            )
+            rule = f"at most {MOST_TASKS} blocks or copies at once, with the copies that it is done in"
+            raise ValueError(f"{here} {step_name(step)!r} must ask for {rule}, got {at_once}")
         for inside, inner in Counter(inner_steps(step)).items():
             equal = inner if isinstance(step, Fork) else 1
             _check_at_once(flow, inside, at_once * equal, here)
@@ -178,28 +174,27 @@ def _check_at_once(flow: Any, program: tuple[Any, ...], around: int, here: str) 
 def _check_held(system: Any, program: tuple[Any, ...], held: Counter[str], here: str) -> Counter[str]:
     """Return the tokens that a job holds after a program, and whether it has blocks."""
     for step in program:
+        where = f"{here} {step_name(step)!r}"
         match step:
             case Acquire():
                 held[step.part] += step.tokens
                 most = system.parts[step.part].count
                 if held[step.part] > most:
-                    raise ValueError(
-                        f"{here} {step_name(step)!r} must leave a job at most the {most} tokens of the pool, "
-                        f"got {held[step.part]}"
-                    )
+                    rule = f"at most the {most} tokens of the pool"
+                    raise ValueError(f"{where} must leave a job {rule}, got {held[step.part]}")
             case Release():
                 held[step.part] -= step.tokens
                 if held[step.part] < 0:
                     got = held[step.part] + step.tokens
-                    raise ValueError(
-                        f"{here} {step_name(step)!r} must come after an acquire of as many tokens, got {got}"
-                    )
+                    raise ValueError(f"{where} must come after an acquire of as many tokens, got {got}")
             case Allocate():
                 held[step.part] = 1
             case Free() if not held[step.part]:
-                raise ValueError(f"{here} {step_name(step)!r} must come after an allocate, got none")
-            case Read() | Write():
-                _check_allocated(system, step, held, here)
+                raise ValueError(f"{where} must come after an allocate, got none")
+            case Read(addresses="allocated") | Write(addresses="allocated"):
+                lists = [name for name, number in held.items() if number]
+                if not any(isinstance(system.parts[name], FreeList) for name in lists):
+                    raise ValueError(f"{where} to allocated blocks must come after an allocate, got none")
         ends = [_check_held(system, inside, Counter(held), here) for inside in inner_steps(step)]
         if isinstance(step, Free) and all(+end == +held for end in ends):
             held[step.part] = 0
@@ -209,21 +204,15 @@ def _check_held(system: Any, program: tuple[Any, ...], held: Counter[str], here:
         if isinstance(step, Lookup):
             *ends, further = ends
             if +further != +held:
-                raise ValueError(
-                    f"{here} {step_name(step)!r} must give back in 'further' what it takes there, got "
-                    f"{_shown([further])}"
-                )
+                left = _shown([further])
+                raise ValueError(f"{where} must give back in 'further' what it takes there, got {left}")
         if isinstance(step, Branch | Lookup):
             if any(+end != +ends[0] for end in ends):
-                raise ValueError(
-                    f"{here} {step_name(step)!r} must hold the same after each choice, got {_shown(ends)}"
-                )
+                raise ValueError(f"{where} must hold the same after each choice, got {_shown(ends)}")
             held = ends[0]
         elif any(+end != +held for end in ends):
             what = "each round" if isinstance(step, Repeat) else "each branch"
-            raise ValueError(
-                f"{here} {step_name(step)!r} must give back in {what} what it takes there, got {_shown(ends)}"
-            )
+            raise ValueError(f"{where} must give back in {what} what it takes there, got {_shown(ends)}")
     return held
 
 
@@ -231,15 +220,6 @@ def _shown(ends: list[Counter[str]]) -> str:
     return " and ".join(
         ", ".join(f"{n} of {name!r}" for name, n in (+end).items()) or "nothing" for end in ends
     )
-
-
-def _check_allocated(system: Any, step: Any, held: Counter[str], here: str) -> None:
-    if step.addresses != "allocated":
-        return
-    if not any(number and isinstance(system.parts[name], FreeList) for name, number in held.items()):
-        raise ValueError(
-            f"{here} {step_name(step)!r} to allocated blocks must come after an allocate, got none"
-        )
 
 
 MOST_NODES = 65536
@@ -293,26 +273,16 @@ class System(Replaceable):
 
     metric_names: ClassVar[MetricNames] = MetricNames(
         both=(
-            "latency",
-            "latency_p99",
-            "flow_throughput",
-            "visit_latency",
-            "hit_ratio",
-            "blocking_probability",
-            "execution_time",
-            "switch_ratio",
+            "latency", "latency_p99", "flow_throughput", "visit_latency", "hit_ratio", "blocking_probability",
+            "execution_time", "switch_ratio",
         ),
         simulation=("stage_latency",),
         model=("saturation_factor",),
         sometimes=(
-            "latency_p99",
-            "visit_latency",
-            "hit_ratio",
-            "blocking_probability",
-            "execution_time",
+            "latency_p99", "visit_latency", "hit_ratio", "blocking_probability", "execution_time",
             "switch_ratio",
         ),
-    )
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         check_parts(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,11 @@ def keep(law: Any, **values: Any) -> None:
     """Set checked values on a frozen law."""
     for name, value in values.items():
         object.__setattr__(law, name, value)
+
+
+def number_of(rule: Any) -> Any:
+    """Return a field of a law that is a number with a check."""
+    return field(metadata={"rule": rule})
 
 
 def number(name: str, check: Any, value: Any) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import Numeric
-from qmodels.systems.laws.fields import keep, nested, number, numbers, numeric
+from qmodels.systems.laws.fields import keep, nested, number, number_of, numbers, numeric
 from qmodels.systems.laws.phases import MAP as MAP
 from qmodels.systems.laws.phases import HyperExponential as HyperExponential
 from qmodels.systems.laws.phases import PhaseType as PhaseType
@@ -27,13 +27,11 @@ INF = float("inf")
 class _Numbers(Documented):
     """A law whose fields are numbers, each with a check."""
 
-    _rules: ClassVar[dict[str, Any]]
     _read: ClassVar[Any] = staticmethod(number)
 
     def __post_init__(self) -> None:
-        keep(
-            self, **{name: self._read(name, rule, getattr(self, name)) for name, rule in self._rules.items()}
-        )
+        for name, item in self.__dataclass_fields__.items():  # type: ignore[attr-defined]
+            keep(self, **{name: self._read(name, item.metadata["rule"], getattr(self, name))})
 
 
 class _Sweeps(_Numbers):
@@ -52,8 +50,7 @@ class Deterministic(_Sweeps):
     0.0
     """
 
-    mean: Numeric  # The time, 0 allowed. [time]
-    _rules = {"mean": checks.nonnegative}
+    mean: Numeric = number_of(checks.nonnegative)  # The time, 0 allowed. [time]
 
     @property
     def scv(self) -> float:
@@ -71,8 +68,7 @@ class Exponential(_Sweeps):
     1.0
     """
 
-    mean: Numeric  # Mean > 0. [time]
-    _rules = {"mean": checks.positive}
+    mean: Numeric = number_of(checks.positive)  # Mean > 0. [time]
 
     @property
     def scv(self) -> float:
@@ -90,9 +86,8 @@ class Erlang(_Sweeps):
     0.25
     """
 
-    mean: Numeric  # Mean of the sum > 0. [time]
-    phases: Numeric  # Number of phases, at least 1
-    _rules = {"mean": checks.positive, "phases": checks.count}
+    mean: Numeric = number_of(checks.positive)  # Mean of the sum > 0. [time]
+    phases: Numeric = number_of(checks.count)  # Number of phases, at least 1
 
     @property
     def scv(self) -> Numeric:
@@ -111,9 +106,8 @@ class Gamma(_Sweeps):
     """
 
     # mean, scv: Mean [time] and squared coefficient of variation, both > 0; the shape is 1 / scv
-    mean: Numeric
-    scv: Numeric
-    _rules = {"mean": checks.positive, "scv": checks.positive}
+    mean: Numeric = number_of(checks.positive)
+    scv: Numeric = number_of(checks.positive)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,9 +121,8 @@ class LogNormal(_Numbers):
     """
 
     # mean, scv: Mean [time] and squared coefficient of variation of the time itself, both > 0
-    mean: float
-    scv: float
-    _rules = {"mean": checks.positive, "scv": checks.positive}
+    mean: float = number_of(checks.positive)
+    scv: float = number_of(checks.positive)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,9 +135,8 @@ class Weibull(_Numbers):
     5.0
     """
 
-    mean: float  # Mean > 0. [time]
-    shape: float  # Shape > 0: 1 is exponential, less is heavier
-    _rules = {"mean": checks.positive, "shape": checks.positive}
+    mean: float = number_of(checks.positive)  # Mean > 0. [time]
+    shape: float = number_of(checks.positive)  # Shape > 0: 1 is exponential, less is heavier
 
     @property
     def scv(self) -> float:
@@ -165,9 +157,9 @@ class Pareto(_Numbers):
     (0.3333333333333333, inf)
     """
 
-    mean: float  # Mean > 0; the smallest time is mean * (shape - 1) / shape. [time]
-    shape: float  # Tail index > 1. Up to 2 the variance is infinite
-    _rules = {"mean": checks.positive, "shape": checks.positive}
+    # Mean > 0; the smallest time is mean * (shape - 1) / shape. [time]
+    mean: float = number_of(checks.positive)
+    shape: float = number_of(checks.positive)  # Tail index > 1. Up to 2 the variance is infinite
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -191,9 +183,8 @@ class Uniform(_Numbers):
     """
 
     # low, high: Bounds, 0 <= low < high. [time]
-    low: float
-    high: float
-    _rules = {"low": checks.nonnegative, "high": checks.nonnegative}
+    low: float = number_of(checks.nonnegative)
+    high: float = number_of(checks.nonnegative)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -221,8 +212,8 @@ class Geometric(_Numbers):
     0.75
     """
 
-    mean: float  # Mean >= 1; each tick ends the time with probability 1 / mean. [ticks]
-    _rules = {"mean": checks.positive}
+    # Mean >= 1; each tick ends the time with probability 1 / mean. [ticks]
+    mean: float = number_of(checks.positive)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -302,19 +293,7 @@ class Replay(Documented):
 
 
 Law = (
-    Deterministic
-    | Exponential
-    | Erlang
-    | Gamma
-    | LogNormal
-    | Weibull
-    | Pareto
-    | Uniform
-    | Geometric
-    | HyperExponential
-    | PhaseType
-    | MAP
-    | Empirical
-    | Replay
-)
+    Deterministic | Exponential | Erlang | Gamma | LogNormal | Weibull | Pareto | Uniform | Geometric
+    | HyperExponential | PhaseType | MAP | Empirical | Replay
+)  # fmt: skip
 """Any law of times."""

@@ -22,8 +22,30 @@ STARTS = ("same", "spread", "random")
 LAWS = ("fixed", "exponential")
 
 
+class _ToChannels(Declared, prefix="traffic."):
+    """Initiators that send to channels in turn or at random."""
+
+    def first_packets(self: Any) -> IntArray:
+        """Return for each initiator the packet at which its cycle begins, -1 for a random one."""
+        number, step = len(self.initiators), self.step_packets
+        if self.starts == "random":
+            return np.full(number, -1)
+        if self.starts == "same":
+            return np.zeros(number, dtype=np.int64)
+        return np.arange(number) * step % max(1, step * len(self.targets))
+
+    def matrix(self: Any, nodes: int) -> FloatArray:
+        """Return the packets from each node to each, relative: 1 in all for a node that sends."""
+        for name, places in (("initiators", self.initiators), ("channels", self.targets)):
+            if max(places) >= nodes:
+                raise ValueError(f"traffic.{name} must be nodes in 0..{nodes - 1}, got {max(places)}")
+        matrix = np.zeros((nodes, nodes))
+        matrix[np.ix_(self.initiators, self.targets)] = 1 / len(self.targets)
+        return matrix
+
+
 @dataclass(frozen=True, kw_only=True)
-class Interleaved(Declared, prefix="traffic."):
+class Interleaved(_ToChannels):
     """Initiators that send packets to consecutive or random addresses of a region.
 
     Examples
@@ -73,17 +95,9 @@ class Interleaved(Declared, prefix="traffic."):
             return 0
         return self.memory.regions[self.region].run_bytes // self.stride_bytes
 
-    def first_packets(self) -> IntArray:
-        """Return for each initiator the packet at which its cycle begins, -1 for a random one."""
-        return _first_packets(self.starts, len(self.initiators), self.step_packets, len(self.targets))
-
-    def matrix(self, nodes: int) -> FloatArray:
-        """Return the packets from each node to each, relative: 1 in all for a node that sends."""
-        return _even(self.initiators, self.targets, nodes)
-
 
 @dataclass(frozen=True, kw_only=True)
-class Transactions(Declared, prefix="traffic."):
+class Transactions(_ToChannels):
     """Initiators that send a request to a channel and wait for the response: a closed loop.
 
     An initiator thinks, sends a request, and begins the next when the response to it is in; it does
@@ -137,14 +151,6 @@ class Transactions(Declared, prefix="traffic."):
     def step_packets(self) -> int:
         """Requests to a channel before the next one; 0 where each one's channel is drawn."""
         return self.step if len(self.channels) > 1 else 0
-
-    def first_packets(self) -> IntArray:
-        """Return for each initiator the request at which its cycle begins, -1 for a random one."""
-        return _first_packets(self.starts, len(self.initiators), self.step_packets, len(self.channels))
-
-    def matrix(self, nodes: int) -> FloatArray:
-        """Return the requests from each node to each, relative: 1 in all for an initiator."""
-        return _even(self.initiators, self.channels, nodes)
 
 
 @guarded
@@ -219,20 +225,3 @@ def _nodes(name: str, nodes: tuple[int, ...]) -> None:
     found = numbers(name, partial(checks.count, minimum=0), nodes, None).tolist()
     if len(set(found)) < len(found):
         raise ValueError(f"{name} must be different nodes, got {nodes!r}")
-
-
-def _first_packets(starts: str, initiators: int, step: int, channels: int) -> IntArray:
-    if starts == "random":
-        return np.full(initiators, -1)
-    if starts == "same":
-        return np.zeros(initiators, dtype=np.int64)
-    return np.arange(initiators) * step % max(1, step * channels)
-
-
-def _even(initiators: tuple[int, ...], targets: tuple[int, ...], nodes: int) -> FloatArray:
-    for name, places in (("initiators", initiators), ("channels", targets)):
-        if max(places) >= nodes:
-            raise ValueError(f"traffic.{name} must be nodes in 0..{nodes - 1}, got {max(places)}")
-    matrix = np.zeros((nodes, nodes))
-    matrix[np.ix_(initiators, targets)] = 1 / len(targets)
-    return matrix

@@ -69,6 +69,10 @@ class ProcessorNoc(Declared, prefix="noc."):
         """Return the flits of a NoC packet with that payload: header and payload over the link width."""
         return -(-(self.header_bytes + payload_bytes) // self.link_width)
 
+    def network(self, **fields: Any) -> Noc:
+        """Return one of the networks, with further fields of a `Noc`."""
+        return Noc(topology=self.topology, routing=self.routing, router=self.router, **fields)
+
     @cached_property
     def structure(self) -> ProcessorNoc:
         """The same with all numbers that do not change who sends to whom on which path set to 1."""
@@ -106,15 +110,8 @@ def one_network(noc: ProcessorNoc, channels: int, *, responses: bool, mix: tuple
     nodes, engines = noc.topology.nodes, noc.initiators
     wanted = np.zeros((nodes, nodes))
     wanted[:engines, engines : engines + channels] = 1.0
-    matrix = wanted.T if responses else wanted
-    return Noc(
-        topology=noc.topology,
-        routing=noc.routing,
-        router=noc.router,
-        traffic=RateMatrix(rates=tuple(map(tuple, matrix.tolist()))),
-        injection_rate=0.0,
-        mix=mix,
-    )
+    matrix = tuple(map(tuple, (wanted.T if responses else wanted).tolist()))
+    return noc.network(traffic=RateMatrix(rates=matrix), injection_rate=0.0, mix=mix)
 
 
 @lru_cache(maxsize=64)

@@ -22,7 +22,6 @@ from qmodels.systems.composed.steps import (
 )
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.times import Deterministic, Exponential
-from qmodels.systems.noc.spec import Noc
 from qmodels.systems.spec.ranges import Declared, nonnegative
 from qmodels.systems.stations.parts import Station
 
@@ -86,13 +85,8 @@ def processor_system(processor: Any, *, window: int = 0) -> System:
     """Return the system that a `PacketProcessor` is, see its method `system`; closed with a window."""
     noc, workload = processor.noc, processor.workload
     engines, channels, slices = noc.initiators, int(processor.channels), int(processor.llc.slices)
-    network = Noc(
-        topology=noc.topology,
-        routing=noc.routing,
-        router=noc.router,
-        link_width=int(noc.link_width),
-        header_bytes=int(noc.header_bytes),
-        clock_ghz=float(noc.clock_ghz),
+    network = noc.network(
+        link_width=int(noc.link_width), header_bytes=int(noc.header_bytes), clock_ghz=float(noc.clock_ghz)
     )
     parts: dict[str, Any] = {
         "requests": network,

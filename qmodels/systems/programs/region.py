@@ -133,25 +133,25 @@ def _by_breadth(
     bounds: npt.NDArray[np.int64],
     stop: npt.NDArray[np.int64],
 ) -> TaskGraph:
+    from scipy.sparse import csgraph, csr_array
+
+    graph = csr_array((np.ones(stop.size), stop, bounds), shape=(counts.size, counts.size))
     root = int(np.ravel_multi_index(tuple(seed), counts.shape))
-    rank = {root: 0}
-    found, parent, depth = [root], [-1], [0]
-    for here, cell in enumerate(found):  # grows while it is walked
-        for other in stop[bounds[cell] : bounds[cell + 1]].tolist():
-            if other not in rank:
-                rank[other] = len(found)
-                found.append(other)
-                parent.append(here)
-                depth.append(depth[here] + 1)
-    neighbours = [[rank[other] for other in stop[bounds[c] : bounds[c + 1]].tolist()] for c in found]
-    cells = np.array(found)
+    cells, before = (one.astype(np.int64) for one in csgraph.breadth_first_order(graph, root))
+    rank = np.full(counts.size, -1)
+    rank[cells] = np.arange(cells.size)
+    parent = np.append(-1, rank[before[cells[1:]]])
+    depth = np.zeros(cells.size, dtype=np.int64)
+    for task in range(1, cells.size):  # whose parent comes before it
+        depth[task] = depth[parent[task]] + 1
+    neighbours = [rank[stop[bounds[cell] : bounds[cell + 1]]] for cell in cells]
     return TaskGraph(
         blocks=counts.ravel()[cells].astype(np.int64),
         place=np.stack(np.unravel_index(cells, counts.shape), axis=1).astype(np.int64),
-        first=np.concatenate([[0], np.cumsum([len(one) for one in neighbours])]).astype(np.int64),
-        neighbours=np.array([other for one in neighbours for other in one], dtype=np.int64),
-        depth=np.array(depth, dtype=np.int64),
-        parent=np.array(parent, dtype=np.int64),
+        first=np.append(0, np.cumsum([one.size for one in neighbours])),
+        neighbours=np.concatenate(neighbours),
+        depth=depth,
+        parent=parent,
     )
 
 

@@ -11,11 +11,14 @@ from itertools import chain, groupby
 from textwrap import dedent, wrap
 from typing import Any, Self, get_args, get_origin
 
+from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.spec.fields import field_names, numeric_names, of_a_class, replace_fields
 from qmodels.systems.spec.nested import Kinds, NamedOf, alternatives, held, spec_types
 
-WORDS = {bool: "true or false", int: "whole number", float: "number", str: "text", Any: "number"}
-
+WORDS: dict[Any, str] = {
+    **{bool: "true or false", int: "whole number", float: "number", str: "text", Any: "number"},
+    **dict.fromkeys((FloatArray, IntArray), "array"),
+}
 
 WIDTH = 100
 """Characters of a line of explanation."""
@@ -44,7 +47,7 @@ def type_words(hint: Any, numeric: bool) -> str:
         elif isinstance(one, Kinds):
             words.append(", ".join(spec_types(one)))
         elif one is not types.NoneType:
-            words.append(WORDS[one] if one in WORDS else next(iter(spec_types(one)), str(one)))
+            words.append(WORDS[one] if one in WORDS else next(iter(spec_types(one)), one.__name__))
     if len(words) > MOST_WORDS:
         words = [*words[: MOST_WORDS - 1], f"{len(words) - MOST_WORDS + 1} others"]
     return ", ".join(words[:-1]) + " or " + words[-1] if len(words) > 1 else words[0]

@@ -13,6 +13,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
+from qmodels.systems.spec.docstrings import Documented
 from qmodels.systems.spec.text.reading import Place
 from qmodels.systems.traffic.readers.files import one_line, packets_of
 from qmodels.systems.traffic.sizes import LARGEST_PACKET
@@ -23,21 +24,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Trace:
+class Trace(Documented):
     """Packets as recorded. Two traces are equal when times, sizes and flows are, whatever their source.
-
-    Parameters
-    ----------
-    times_ns : array of float
-        Arrival times, nondecreasing; kept as time since the first packet. [ns]
-    bytes : array of int
-        Packet sizes, 1 to 65535. [bytes]
-    source : str
-        Path of the file, or what else the packets came from.
-    flows : array of int, optional
-        Number of each packet's flow, at least 0; None where it is not known.
-    read_as : str
-        What had to be said to read the file: ``interface=1`` or ``columns=time=2,bytes=5``; empty for others.
 
     Raises
     ------
@@ -52,10 +40,11 @@ class Trace:
     (3, 28.94)
     """
 
-    times_ns: FloatArray
-    bytes: IntArray
-    source: str
-    flows: IntArray | None = None
+    times_ns: FloatArray  # Arrival times, nondecreasing; kept as time since the first packet. [ns]
+    bytes: IntArray  # Packet sizes, 1 to 65535. [bytes]
+    source: str  # Path of the file, or what else the packets came from
+    flows: IntArray | None = None  # Number of each packet's flow, at least 0; None where it is not known
+    # What had to be said to read the file: ``interface=1`` or ``columns=time=2,bytes=5``; empty for others
     read_as: str = ""
 
     def __post_init__(self) -> None:
