@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from qmodels import checks
 from qmodels.checks import Numeric
+from qmodels.systems.memory.dram import PAGE_POLICIES
 from qmodels.systems.memory.dram_map import BitFields, DramGeometry, Interleaved
 from qmodels.systems.memory.dram_timing import PRESETS, DramTiming
 from qmodels.systems.spec.docstrings import Replaceable
@@ -77,7 +78,6 @@ class AddressTrace(Declared, prefix="traffic."):
 DramTraffic = RandomBlocks | StridedBlocks | Packets | AddressTrace
 
 
-PAGE_POLICIES = ("open", "closed")
 SCHEDULERS = ("in-order", "oldest-ready-first", "fr-fcfs")
 
 

@@ -175,8 +175,7 @@ def allowed(cls: type[Any], spec: Any, name: str) -> str:
     def made(probe: Any) -> Any:
         if spec is not None:
             return replace(spec, **{name: probe})
-        others = {one: _sample(held(cls)[one], k) for k, one in enumerate(needed(cls), 2)}
-        return cls(**others | {name: probe})
+        return cls(**_samples(cls) | {name: probe})
 
     tries: list[Callable[[Any], Any]] = [made] if declared is None else [partial(declared, name), made]
     rules: list[str] = []
@@ -194,11 +193,14 @@ def allowed(cls: type[Any], spec: Any, name: str) -> str:
 
 def example(cls: type[Any], given: Mapping[str, Any]) -> Any:
     """Return a spec of a class with the given fields as far as it takes them; others have small values."""
-    samples = {one: _sample(held(cls)[one], k) for k, one in enumerate(needed(cls), 2)}
     try:
-        return cls(**{**samples, **given})
+        return cls(**{**_samples(cls), **given})
     except (TypeError, ValueError):
-        return _starter(cls) or cls(**samples)
+        return _starter(cls) or cls(**_samples(cls))
+
+
+def _samples(cls: type[Any]) -> dict[str, Any]:
+    return {one: _sample(held(cls)[one], k) for k, one in enumerate(needed(cls), 2)}
 
 
 def _sample(hint: Any, number: int) -> Any:
