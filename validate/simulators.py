@@ -15,13 +15,13 @@ SIMULATORS = {
     "queueing-network": "network.run:NetworkExperiment",
     "data-queueing": "data_queueing.simulate:DataQueueingExperiment",
     "noc": "noc.experiment:NocExperiment",
-    "message-program": "messaging.experiment:ProgramExperiment",
+    "message-program": "messaging:ProgramExperiment",
     "dram": "dram.experiment:DramExperiment",
     "cache": "cache.experiment:CacheExperiment",
     "llc-processor": "llc_processor:LlcProcessorExperiment",
     "numa": "numa:NumaExperiment",
     "system": "composed.experiment:SystemExperiment",
-    "work-queues": "work_queues.experiment:WorkQueuesExperiment",
+    "work-queues": "work_queues:WorkQueuesExperiment",
 }
 """The experiment of each of our kinds, imported when it is asked for."""
 

@@ -13,8 +13,8 @@ import pytest
 
 from validate.composed import blocks as system_blocks
 from validate.composed import machine as system_machine
+from validate.composed import memories as system_banks
 from validate.composed import strands as system_strands
-from validate.composed.memories import in_order as system_banks
 from validate.data_queueing import kernel as data_queueing_kernel
 from validate.data_queueing import world as data_queueing_world
 from validate.data_queueing.free_lists import prefetch
@@ -49,7 +49,7 @@ def test_sources_are_all_modules_that_kernels_are_imported_from():
     names = {str(path.relative_to(jit.ROOT)) for path in jit.sources(Path(system_machine.__file__))}
     assert {
         "validate/composed/machine.py",
-        "validate/composed/memories/in_order.py",
+        "validate/composed/memories.py",
         "validate/composed/state.py",
         "validate/network/calendar.py",
         "validate/data_queueing/free_lists.py",

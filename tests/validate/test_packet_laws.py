@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from validate.composed.network import link_names
+from validate.composed.kernels import link_names
 from validate.composed.replication import advance, area
 from validate.composed.world import new_machine
 from validate.data_queueing.block_pools import shuffled_runs

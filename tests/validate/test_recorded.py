@@ -9,7 +9,7 @@ from qmodels import Flow, PacketProcessor, Station, System, Workload
 from qmodels.laws import Deterministic
 from qmodels.traffic import Recorded, Trace
 from validate import simulate
-from validate.composed.arrivals import SETTLED_HOLDS
+from validate.composed.world import SETTLED_HOLDS
 from validate.network.state import FREE
 from validate.packet_processor.run import replayed
 

@@ -24,8 +24,7 @@ from validate.composed.state import (
     RANDOMLY,
     Core,
 )
-from validate.composed.strands import count_of, go_on, new_branch, wake_at
-from validate.composed.visits import end_operation
+from validate.composed.strands import count_of, end_operation, go_on, new_branch, wake_at
 from validate.data_queueing.block_pools import (
     BlockPools,
     begin_access,

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from validate.composed import state
 from validate.composed.blocks import first_block, locate
-from validate.composed.memories.banks import come_to_bank, leave_bank
+from validate.composed.memories import come_to_bank, leave_bank
 from validate.composed.state import TURNING, Core
 from validate.composed.strands import (
+    ask,
     begin,
     charge,
     count_of,
     end,
+    enquire,
     enter,
     go_on,
     join_up,
     leave,
     line_up,
     mark,
+    operate,
+    pass_by,
+    pick,
+    serve,
     split,
+    travel,
     wake_at,
 )
-from validate.composed.visits import ask, enquire, operate, pass_by, pick, serve, travel
 from validate.engine.jit import lean_part
 from validate.engine.sampling import draw
 from validate.engine.streams import uniform

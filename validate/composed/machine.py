@@ -9,10 +9,9 @@ import numpy as np
 
 from validate.cache.hierarchies import Hierarchies, draw_core, draw_line, look_up
 from validate.composed.blocks import give_all_back, give_own_back, operate, place
-from validate.composed.interpreter import drain
-from validate.composed.kernel import handle, pass_on, set_going
+from validate.composed.interpreter import drain, wake
 from validate.composed.kernels import Kernels
-from validate.composed.memories.in_order import bank_of, come, free_bank, join_bank, use_bus
+from validate.composed.memories import bank_of, come, free_bank, join_bank, use_bus
 from validate.composed.state import (
     ACCESSING,
     ASKED,
@@ -21,26 +20,93 @@ from validate.composed.state import (
     OPENING,
     OPERATION,
     PACKET,
+    PASSING,
     PLACING,
     Core,
 )
-from validate.composed.strands import go_on, wake_at
-from validate.composed.visits import arrive
+from validate.composed.strands import arrive, be_born, finish, finish_shared, go_on, pass_again, wake_at
 from validate.data_queueing.block_pools import BlockPools, end_access
 from validate.dram.channels import NEVER, Channels, advance, offer, take_ended
 from validate.engine.jit import lean, lean_part
 from validate.engine.pointers import compiled, pointer_to
+from validate.engine.sampling import draw
 from validate.engine.streams import uniform
-from validate.network.calendar import EARLY, drop, pending, put
+from validate.network.calendar import EARLY, LATE, drop, pending, put
 from validate.network.kernel import plain_at, world_at
 from validate.network.routes import count_noted
-from validate.network.service import catch_up
-from validate.network.state import POOL_FULL, REACHED, STUCK, World
+from validate.network.service import catch_up, rest, time_over
+from validate.network.state import ON, POOL_FULL, REACHED, SERVED, STUCK, World
 from validate.noc.kernel import quiet
 from validate.noc.kernel import step as step_network
 from validate.noc.sources import send
 from validate.noc.state import DELIVERED, SPAN, WAITING
 from validate.noc.state import World as Network
+
+
+@lean_part
+def pass_on(w: World, c: Core, until: float) -> bool:
+    """Let the first event happen and those after it, while all of them begin a visit in a loop anew."""
+    s, heap, stations = w.state[0], w.heap, w.classes.size + w.nodes.size
+    some = False
+    while heap[1]["time"] <= until:
+        j = heap[1]["event"] - stations
+        if j < 0 or w.jobs[j]["phase"] != PASSING:
+            break
+        s["now"] = heap[1]["time"]
+        if not pass_again(w, c, j):
+            break
+        s["events"] += some
+        some = True
+    return some
+
+
+@lean_part
+def handle(w: World, c: Core, event: int) -> None:
+    """Let an event happen."""
+    classes, stations = w.classes.size, w.classes.size + w.nodes.size
+    if event >= stations:
+        if w.jobs[event - stations]["phase"] == SERVED:
+            finish(w, c, event - stations)
+        else:
+            wake(w, c, event - stations)
+    elif event < classes:
+        come_in(w, c, event)
+    elif w.varied:
+        if w.nodes[event - classes]["mode"] != ON:
+            time_over(w, event - classes)
+        else:
+            finish_shared(w, c, event - classes)
+
+
+@lean_part
+def come_in(w: World, c: Core, f: int) -> None:
+    """Let a job come in, and schedule the next one."""
+    flow = c.flows[f]
+    home = flow["places"] - 1
+    if home > 0:
+        home = int(uniform(w.streams, flow["stream"]) * flow["places"])
+    be_born(w, c, f, home)
+    gap = flow["scale"] * draw(w.laws, w.numbers, w.streams, flow["law"])
+    put(w.heap, w.places, f, w.state[0]["now"] + gap, LATE)
+
+
+@lean_part
+def set_going(w: World, c: Core) -> None:
+    """Schedule the first arrivals, let servers that are not needed leave, begin the closed flows; once."""
+    if w.state[0]["begun"]:
+        return
+    w.state[0]["begun"] = 1
+    if w.varied:
+        for node in range(w.nodes.size):
+            rest(w, node)
+    for f in range(c.flows.size):
+        flow = c.flows[f]
+        for number in range(flow["population"]):
+            be_born(w, c, f, number % flow["places"] if flow["places"] > 0 else -1)
+        if flow["population"] == 0:
+            first = flow["scale"] * draw(w.laws, w.numbers, w.streams, flow["law"])
+            put(w.heap, w.places, f, first, LATE)
+
 
 ROUNDING = 1e-6
 """Of a cycle: times are multiples of clocks and may come out a little early or late."""

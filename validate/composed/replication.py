@@ -18,13 +18,11 @@ from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 from validate.cache.hierarchies import MOST_LEVELS
 from validate.campaigns.experiment import Job
-from validate.composed.arrivals import system_rotations
-from validate.composed.kernels import named
+from validate.composed.kernels import link_names
 from validate.composed.machine import run
-from validate.composed.memories.in_order import memories
-from validate.composed.network import link_names
+from validate.composed.memories import memories, named
 from validate.composed.state import ASKED, Core
-from validate.composed.world import Machine, answer, grown, new_machine
+from validate.composed.world import Machine, answer, grown, new_machine, system_rotations
 from validate.dram.state import BURST, COUNT
 from validate.network.batches import (
     BATCHES,

@@ -13,9 +13,8 @@ from qmodels.systems.composed.system import System
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.packets.processor_system import STAGES, processor_system
 from validate.campaigns import experiment
-from validate.composed.arrivals import SETTLED_HOLDS, Rotations, rotations
 from validate.composed.replication import FLOWS, advance, seen, table_sums
-from validate.composed.world import Machine, new_machine
+from validate.composed.world import SETTLED_HOLDS, Machine, Rotations, new_machine, rotations
 from validate.dram.state import COUNT, OPENED
 from validate.engine.histogram import Histogram
 from validate.estimates.batch_means import warm_up

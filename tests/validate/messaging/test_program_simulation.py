@@ -12,7 +12,7 @@ from qmodels.noc import Router
 from qmodels.systems.programs import collectives
 from qmodels.systems.programs.messaging import MessageCosts, join
 from validate import simulate
-from validate.messaging.experiment import ProgramExperiment, ProgramJob, run_replication
+from validate.messaging import ProgramExperiment, ProgramJob, run_replication
 
 quick = settings(max_examples=20)
 MESH = mesh(4, 4)

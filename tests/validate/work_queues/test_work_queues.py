@@ -11,9 +11,9 @@ from qmodels import WorkQueues
 from qmodels.systems.programs.region import Cube, Drawn, Growth, Uneven
 from qmodels.systems.programs.work_queues import Bag, Clusters, RunQueues, Stealing, TaskCosts
 from validate import simulate
+from validate import work_queues as c
 from validate.campaigns.experiment import Job
-from validate.work_queues import kernel as c
-from validate.work_queues.experiment import cluster_tasks, run_replication
+from validate.work_queues import cluster_tasks, run_replication
 
 BODY = Growth(grid=(11, 11, 11), block_side=2, body=Uneven(radius=4.5, roughness=0.4, shift=(1.5, 0, 0)))
 TWO = Clusters(clusters=2, cores=2, numa_factors=((1.0, 1.4), (1.4, 1.0)))

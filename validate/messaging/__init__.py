@@ -1,1 +1,0 @@
-"""Message-passing programs simulated over the flit-level network, packet by packet."""

@@ -1,1 +1,0 @@
-"""Run queues and work stealing, simulated core by core."""
