@@ -73,9 +73,9 @@ def test_only_one_module_knows_the_modeller():
 @pytest.mark.parametrize(
     ("module", "source", "found"),
     [
-        ("validate.engine.events", "from qmodels import solve", ["qmodels.solve"]),
+        ("validate.engine.calendar", "from qmodels import solve", ["qmodels.solve"]),
         ("validate.comparison.model", "def f():\n    from qmodels import solve", []),
-        ("validate.engine.events", "from qmodels.systems.noc.spec import Noc", []),
+        ("validate.engine.calendar", "from qmodels.systems.noc.spec import Noc", []),
         (
             "qmodels.systems.noc.spec",
             "from qmodels.queues.general.mg1 import mg1",

@@ -14,7 +14,7 @@ from qmodels.systems.cache.llc_processor import LlcProcessor
 from qmodels.systems.spec.estimate import Estimate
 from validate.campaigns.experiment import Experiment, Job
 from validate.composed.replication import FLOWS, PARTS, Run, resources, run_as_system, system_of
-from validate.network.batches import Replications
+from validate.network.replication import Replications
 
 MOST_TABLES = 100_000
 """Entries up to which each replication draws which of them share a line: of more, one table is the mean."""

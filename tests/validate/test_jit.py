@@ -18,7 +18,7 @@ from validate.composed import strands as system_strands
 from validate.data_queueing import kernel as data_queueing_kernel
 from validate.data_queueing import world as data_queueing_world
 from validate.data_queueing.free_lists import prefetch
-from validate.engine import events as engine
+from validate.engine import calendar as engine
 from validate.engine import jit
 
 KERNELS = (
@@ -51,7 +51,7 @@ def test_sources_are_all_modules_that_kernels_are_imported_from():
         "validate/composed/machine.py",
         "validate/composed/memories.py",
         "validate/composed/state.py",
-        "validate/network/calendar.py",
+        "validate/engine/calendar.py",
         "validate/data_queueing/free_lists.py",
         "qmodels/systems/memory/memory_map.py",
     } <= names
@@ -104,7 +104,7 @@ def test_private_directory_where_no_place_can_be_written(tmp_path, monkeypatch):
 @pytest.mark.parametrize("compile_function", [jit.jit, jit.part, jit.inlined])
 def test_the_directory_of_other_functions_is_left_alone(compile_function):
     before = numba.config.CACHE_DIR
-    compile_function(engine.pending.py_func)
+    compile_function(engine.schedule.py_func)
     assert before == numba.config.CACHE_DIR
 
 

@@ -18,8 +18,7 @@ from qmodels.laws import Deterministic, Empirical, Erlang, Exponential, Geometri
 from qmodels.systems.stations.parts import DISCIPLINES, ForkJoin
 from validate import simulate
 from validate.campaigns.store import decode, encode
-from validate.engine.events import new_calendar
-from validate.network.calendar import EARLY, LATE, drop, pending, put
+from validate.engine.calendar import EARLY, LATE, drop, new_calendar, pending, put
 from validate.network.replication import (
     OUTCOMES,
     VISITS,

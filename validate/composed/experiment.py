@@ -38,7 +38,7 @@ from validate.composed.state import COLUMN_NAMES
 from validate.composed.world import system_rotations
 from validate.estimates.intervals import mean_interval, quantile_interval
 from validate.estimates.stopping import FEWEST_OBSERVATIONS, periodic_stability, stability, worst
-from validate.network.batches import WARM_UP_BATCHES, Replications
+from validate.network.replication import WARM_UP_BATCHES, Replications
 
 
 class _Replications(Replications):

@@ -27,10 +27,10 @@ from validate.composed.strands import (
     travel,
     wake_at,
 )
+from validate.engine.calendar import drop
 from validate.engine.jit import lean_part
 from validate.engine.sampling import draw
 from validate.engine.streams import uniform
-from validate.network.calendar import drop
 from validate.network.routes import unlink
 from validate.network.state import NONE, World
 

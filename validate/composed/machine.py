@@ -27,11 +27,11 @@ from validate.composed.state import (
 from validate.composed.strands import arrive, be_born, finish, finish_shared, go_on, pass_again, wake_at
 from validate.data_queueing.block_pools import BlockPools, end_access
 from validate.dram.channels import NEVER, Channels, advance, offer, take_ended
+from validate.engine.calendar import EARLY, LATE, drop, pending, put
 from validate.engine.jit import lean, lean_part
 from validate.engine.pointers import compiled, pointer_to
 from validate.engine.sampling import draw
 from validate.engine.streams import uniform
-from validate.network.calendar import EARLY, LATE, drop, pending, put
 from validate.network.kernel import plain_at, world_at
 from validate.network.routes import count_noted
 from validate.network.service import catch_up, rest, time_over

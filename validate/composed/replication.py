@@ -24,15 +24,16 @@ from validate.composed.memories import memories, named
 from validate.composed.state import ASKED, Core
 from validate.composed.world import Machine, answer, grown, new_machine, system_rotations
 from validate.dram.state import BURST, COUNT
-from validate.network.batches import (
+from validate.network.replication import (
     BATCHES,
     MOST_JOBS_AT_ONCE,
     WARM_UP_BATCHES,
     BatchRun,
+    area,
     job_counts,
     run_batches,
+    served,
 )
-from validate.network.replication import area, served
 from validate.network.state import POOL_FULL, STUCK, World
 from validate.network.world import ENDLESS
 from validate.noc.meter import seen as carried

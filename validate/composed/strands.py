@@ -16,10 +16,10 @@ from validate.composed.state import (
     UNCOUNTED_TIME,
     Core,
 )
+from validate.engine.calendar import EARLY, put
 from validate.engine.jit import lean_part
 from validate.engine.sampling import draw
 from validate.engine.streams import uniform
-from validate.network.calendar import EARLY, put
 from validate.network.routes import count_time, free_job, new_job, push_back, unlink
 from validate.network.service import catch_up, depart, join, rest, serve_next, set_pace, stop
 from validate.network.state import COMPLETED, FORKED, NONE, World

@@ -33,9 +33,9 @@ from validate.composed.kernels import (
 from validate.composed.memories import controlled, memories, named, new_banks, new_memories
 from validate.composed.state import FLOW, Core
 from validate.dram.inputs import new_books
+from validate.engine.calendar import EARLY, put
 from validate.engine.pointers import table_of
 from validate.engine.streams import new_streams
-from validate.network.calendar import EARLY, put
 from validate.network.state import CLASS, NONE, World
 from validate.network.world import FIRST_POOL, Sources, empty_world, fill_stations, new_nodes, vary
 from validate.network.world import grown as grown_world

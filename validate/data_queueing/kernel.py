@@ -10,7 +10,7 @@ from validate.data_queueing import operations as manager
 from validate.data_queueing import world as c
 from validate.data_queueing.free_lists import NONE, prefetch
 from validate.data_queueing.world import World
-from validate.engine.events import next_event, pending, schedule
+from validate.engine.calendar import next_event, schedule
 from validate.engine.jit import inlined, lean, part
 
 NEVER = np.inf
@@ -241,7 +241,7 @@ def finish_packet(w: World, queue: int, port: int) -> int:
 @part
 def choose_queue(w: World, now: float, port: int) -> bool:
     """Let an output port take up the next packet, after moving those that belong to other queues."""
-    while pending(w.waiting[port]) > 0:
+    while w.waiting[port][0]["event"] > 0:
         queue = (
             take_random(w, port) if w.parameters[0]["service"] == c.RANDOM else next_event(w.waiting[port])
         )

@@ -19,8 +19,7 @@ from validate.engine.histogram import BINS
 from validate.engine.jit import jit, lean_part
 from validate.engine.sampling import draw_block, law_table
 from validate.engine.streams import new_streams
-from validate.network.batches import BATCHES, WARM_UP_BATCHES
-from validate.network.replication import PASSAGES, VISITS, NetworkJob, Run
+from validate.network.replication import BATCHES, PASSAGES, VISITS, WARM_UP_BATCHES, NetworkJob, Run
 from validate.network.world import time_unit
 
 BLOCK = 1024

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from validate.engine.calendar import EARLY, drop, pending, put
 from validate.engine.jit import inlined, lean_part
 from validate.engine.sampling import draw
-from validate.network.calendar import EARLY, drop, pending, put
 from validate.network.routes import choose, count_time, push_back, push_front, unlink
 from validate.network.state import (
     AWAY,

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from validate.engine.events import ENTRY
+from validate.engine.calendar import ENTRY
 from validate.engine.sampling import ROW
 
 

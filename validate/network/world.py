@@ -19,7 +19,7 @@ from qmodels.systems.stations.routing import (
     ShortestQueue,
     StateDependent,
 )
-from validate.engine.events import ENTRY, new_calendar
+from validate.engine.calendar import ENTRY, new_calendar
 from validate.engine.histogram import BINS
 from validate.engine.pointers import table_of
 from validate.engine.sampling import law_table
