@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,8 +24,8 @@ from validate.campaigns.experiment import Experiment, Job
 from validate.engine.jit import jit, lean_part
 from validate.engine.streams import new_streams, uniform
 from validate.estimates.intervals import mean_interval
+from validate.noc.flits import send
 from validate.noc.kernel import quiet, step
-from validate.noc.sources import send
 from validate.noc.state import DELIVERED, World, new_world
 
 DELAY, PACKETS, TAKE = range(3)
@@ -126,12 +126,6 @@ def _packets(program: MessageProgram, one: Step) -> tuple[int, tuple[int, int], 
         words, copying = costs.packet_words, costs.send_word_cycles
     flits = costs.packet_flits(words, program.link_width), costs.packet_flits(last, program.link_width)
     return packets, flits, (copying * words, copying * last)
-
-
-def build_world(program: MessageProgram) -> World:
-    """Return the empty network of a program."""
-    router = program.router
-    return new_world(service_table(program), **asdict(router), packets=len(program.processes) + 1)
 
 
 def _sent(program: MessageProgram) -> dict[tuple[str, int, int], list[int]]:
@@ -329,7 +323,7 @@ def run_replication(job: ProgramJob) -> Run:
     program = compile_program(job.spec, seed=job.seed, replication=job.replication)
     message = np.zeros((len(program.messages), 2))
     service = np.zeros((len(program.known), 3))
-    world = build_world(job.spec)
+    world = new_world(service_table(job.spec), job.spec.router, packets=len(job.spec.processes) + 1)
     finish, parts, end = run(
         world,
         program.operations,

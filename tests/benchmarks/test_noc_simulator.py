@@ -13,7 +13,7 @@ import pytest
 
 from qmodels import Noc, mesh
 from qmodels.noc import Router, uniform
-from validate.noc.replication import NocJob, run_replication
+from validate.noc.experiment import NocJob, run_replication
 
 POINTS = {"single-flit packets, 0.1 packets/cycle": (1, 0.1), "9-flit packets, 0.1 flits/cycle": (9, 0.1 / 9)}
 _SPEC = importlib.util.spec_from_file_location(

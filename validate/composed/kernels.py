@@ -31,9 +31,8 @@ from validate.engine.pointers import table_of
 from validate.engine.streams import new_streams
 from validate.network.state import NONE
 from validate.network.world import Sources
-from validate.noc.replication import build_world
 from validate.noc.state import World as Network
-from validate.noc.state import grown
+from validate.noc.state import grown, new_world
 
 FEW_BLOCKS = 2**16
 """Blocks up to which every replication puts its free lists in order anew."""
@@ -198,7 +197,7 @@ def new_network(spec: System) -> tuple[Network | None, Any, Any]:
     ways["below"] = below - np.repeat(below[firsts] - share[firsts], np.diff([*firsts, pairs.size]))
     ways["below"][[*(firsts[1:] - 1), -1]] = 1.0  # the last way of a pair takes what rounding leaves
     routes.ravel()[pairs[firsts]] = firsts
-    return build_world(spec.network, table, packets=1), routes, ways
+    return new_world(table, spec.network.router, packets=1), routes, ways
 
 
 def link_names(spec: System) -> list[tuple[str, str]]:
@@ -238,7 +237,7 @@ def _side_by_side(first: FlowTable, second: FlowTable) -> FlowTable:
 def no_network() -> Network:
     """Return a network that carries nothing."""
     noc = Noc(topology=mesh(1, 2), traffic=uniform(nodes=2))
-    return build_world(noc, _all_pairs(noc, [0, 1]).flow_table(), packets=1)
+    return new_world(_all_pairs(noc, [0, 1]).flow_table(), noc.router, packets=1)
 
 
 def _all_pairs(noc: Noc, used: list[int]) -> Noc:

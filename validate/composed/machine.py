@@ -36,9 +36,9 @@ from validate.network.kernel import plain_at, world_at
 from validate.network.routes import count_noted
 from validate.network.service import catch_up, rest, time_over
 from validate.network.state import ON, POOL_FULL, REACHED, SERVED, STUCK, World
+from validate.noc.flits import send
 from validate.noc.kernel import quiet
 from validate.noc.kernel import step as step_network
-from validate.noc.sources import send
 from validate.noc.state import DELIVERED, SPAN, WAITING
 from validate.noc.state import World as Network
 

@@ -36,7 +36,7 @@ from validate.network.replication import (
 )
 from validate.network.state import POOL_FULL, STUCK, World
 from validate.network.world import ENDLESS
-from validate.noc.meter import seen as carried
+from validate.noc.traffic import seen as carried
 
 HOPELESS = 4
 """Jobs that begin for each that is to end after which a replication gives up: the others pile up."""

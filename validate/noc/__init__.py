@@ -16,13 +16,12 @@ leaves in the next one:
 >>> from qmodels.systems.noc.patterns import uniform
 >>> from qmodels.systems.noc.topology import ring
 >>> from validate.noc.kernel import step
->>> from validate.noc.replication import build_world
->>> from validate.noc.sources import send
->>> from validate.noc.state import DELIVERED
+>>> from validate.noc.flits import send
+>>> from validate.noc.state import DELIVERED, new_world
 >>> noc = Noc(topology=ring(4), traffic=uniform(nodes=4))
 >>> table = noc.flow_table()
 >>> flow = {(int(s), int(t)): f for f, (s, t) in enumerate(zip(table.source, table.target))}
->>> world = build_world(noc, table, packets=10)
+>>> world = new_world(table, noc.router, packets=10)
 >>> number = send(world, flow[0, 2], 3, 7, 0)
 >>> for now in range(40):
 ...     step(world, now)

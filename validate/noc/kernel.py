@@ -8,7 +8,7 @@ following flit of a packet is there and has a credit the connection is held, unl
 compete for it. Circuits have virtual channels of their own and pass all else, held connections too.
 
 What the flits of a packet do one after the other is simulated once for all of them where nothing can
-come between them (`validate.noc.trains`): every flit moves in the same cycle as if it were alone.
+come between them (`validate.noc.flits`): every flit moves in the same cycle as if it were alone.
 """
 
 from __future__ import annotations
@@ -19,8 +19,21 @@ import numpy as np
 from numba.cpython.unsafe.numbers import trailing_zeros
 
 from validate.engine.jit import inlined, lean
-from validate.noc.flits import CIRCUIT_RANK, NONE, ONE, ask, launch, list_input, return_credits, scatter
-from validate.noc.sources import forget, send_flits
+from validate.noc.flits import (
+    CIRCUIT_RANK,
+    NONE,
+    ONE,
+    ask,
+    begin_train,
+    end_trains,
+    forget,
+    launch,
+    list_input,
+    return_credits,
+    scatter,
+    send_flits,
+    time_of,
+)
 from validate.noc.state import (
     ACTIVE,
     ARBITRATION,
@@ -40,7 +53,6 @@ from validate.noc.state import (
     WHOLE,
     World,
 )
-from validate.noc.trains import begin_train, end_trains, time_of
 
 _HELD = -1
 _RANK = 1 << 20

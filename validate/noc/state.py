@@ -8,6 +8,8 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import IntArray
+from qmodels.systems.noc.flows import FlowTable
+from qmodels.systems.noc.router import ARBITRATIONS, PRIORITIES, Router
 
 CHANNEL = np.dtype(
     [
@@ -108,8 +110,7 @@ SPAN: cycles after which what moved last has had all its effect; TRAIN: flits of
 """
 
 ROUND_ROBIN, FCFS, PRIORITY, WEIGHTED = range(4)
-ARBITRATIONS = ("round_robin", "fcfs", "priority", "weighted")
-PRIORITIES = 8
+"""As `qmodels.systems.noc.router.ARBITRATIONS`."""
 NO_KEY = 1 << 62
 """Of an output that nobody asks for."""
 LONGEST_TRAIN = 64
@@ -153,67 +154,49 @@ def _power_of_two(n: int) -> int:
     return 1 << max(0, (n - 1).bit_length())
 
 
-def new_world(
-    table: Any,
-    *,
-    virtual_channels: int,
-    buffer_flits: int,
-    pipeline_cycles: int = 3,
-    credit_cycles: int = 5,
-    arbitration: str = "round_robin",
-    hold_switch_for_packet: bool = True,
-    packets: int = 4096,
-) -> World:
-    """Return an empty network.
+def new_world(table: FlowTable, router: Router, *, packets: int) -> World:
+    """Return an empty network of channels, flows and their paths.
 
-    ``table``: channels, flows and their paths; ``virtual_channels``, ``buffer_flits``: of each channel, and
-    slots of each of them [flits]; ``pipeline_cycles``: cycles from a flit's win of the switch until it can
-    ask for the next one [cycles]; ``credit_cycles``: cycles from a flit's leaving a slot until the next one
-    there can leave it [cycles]; ``hold_switch_for_packet``: whether a packet keeps the switch while its flits
-    follow one another; ``packets``: packets that can be under way, source queues included; see `grown`.
+    ``packets`` can be under way, those in source queues included; see `grown`.
     """
-    checks.count("virtual_channels", virtual_channels, maximum=32)
-    checks.count("buffer_flits", buffer_flits, maximum=32767)
-    checks.count("pipeline_cycles", pipeline_cycles)
-    checks.count("credit_cycles", credit_cycles, minimum=pipeline_cycles + 1)
-    checks.choice("arbitration", arbitration, ARBITRATIONS)
     circuit_of = _circuit_numbers(table)
     circuits = int(circuit_of.max(initial=-1)) + 1
-    per_channel = virtual_channels + circuits
+    per_channel = router.virtual_channels + circuits
     checks.count("virtual channels, those of circuits included", per_channel, maximum=63)
     stride = _power_of_two(per_channel)
 
-    channel = _channels(table, virtual_channels, per_channel, pipeline_cycles, credit_cycles)
+    channel = _channels(table, router, per_channel)
     count = channel.size
     vc = np.zeros(count * stride, dtype=VC)
-    vc["credits"] = buffer_flits
+    vc["credits"] = router.buffer_flits
     vc["owner"] = vc["out_vc"] = vc["out"] = -1
-    vc["first_slot"] = np.arange(vc.size) * buffer_flits
+    vc["first_slot"] = np.arange(vc.size) * router.buffer_flits
 
-    flow, service, queue, node = _sources(table, circuit_of, arbitration)
-    hop, masks = _hops(table, circuit_of, virtual_channels)
+    flow, service, queue, node = _sources(table, circuit_of, router.arbitration)
+    hop, masks = _hops(table, circuit_of, router.virtual_channels)
     longest = int(np.max(channel["delay"] + channel["credit_delay"] + channel["cycles"])) + 1
     # Ranks may let another packet come between the flits of one, and so may circuits.
-    train = min(buffer_flits, LONGEST_TRAIN) if arbitration == "round_robin" and circuits == 0 else 1
+    in_turn = router.arbitration == "round_robin" and circuits == 0
+    train = min(router.buffer_flits, LONGEST_TRAIN) if in_turn else 1
     rows = _power_of_two(longest + train)
     clock = np.zeros(CLOCK_SIZE, dtype=np.int64)
     clock[SHIFT], clock[WHEEL] = stride.bit_length() - 1, rows - 1
-    clock[VCS], clock[BUFFER] = virtual_channels, buffer_flits
-    clock[ARBITRATION] = ARBITRATIONS.index(arbitration)
+    clock[VCS], clock[BUFFER] = router.virtual_channels, router.buffer_flits
+    clock[ARBITRATION] = ARBITRATIONS.index(router.arbitration)
     clock[FREE_PACKET], clock[CIRCUITS] = -1, circuits
-    clock[HOLDS] = hold_switch_for_packet
+    clock[HOLDS] = router.hold_switch_for_packet
     clock[SPAN], clock[TRAIN] = longest, train
     clock[LAST_MOVE] = -rows
     world = World(
         channel=channel,
         vc=vc,
-        slots=np.zeros(vc.size * buffer_flits, dtype=np.int32),
+        slots=np.zeros(vc.size * router.buffer_flits, dtype=np.int32),
         packet=np.zeros(0, dtype=PACKET),
         flow=flow,
         service=service,
         hop=hop,
         masks=masks,
-        finish=np.zeros(hop.size if arbitration == "weighted" else 0, dtype=np.int64),
+        finish=np.zeros(hop.size if router.arbitration == "weighted" else 0, dtype=np.int64),
         queue=queue,
         node=node,
         arrivals=np.zeros((rows, count + 1), dtype=np.int64),
@@ -253,7 +236,7 @@ def _circuit_numbers(table: Any) -> IntArray:
     return numbers
 
 
-def _channels(table: Any, vcs: int, per_channel: int, pipeline: int, credit: int) -> Any:
+def _channels(table: FlowTable, router: Router, per_channel: int) -> Any:
     kind = np.asarray(table.channel_kind)
     count = kind.size
     extra = np.asarray(table.channel_delay, dtype=np.int64)
@@ -261,12 +244,12 @@ def _channels(table: Any, vcs: int, per_channel: int, pipeline: int, credit: int
     channel = np.zeros(count, dtype=CHANNEL)
     channel["held_vc"] = channel["held_by"] = -1
     channel["free"] = np.uint64((1 << per_channel) - 1)
-    channel["circuit"] = np.uint64((1 << per_channel) - (1 << vcs))
+    channel["circuit"] = np.uint64((1 << per_channel) - (1 << router.virtual_channels))
     channel["key"] = NO_KEY
     # The wire from a source takes its two cycles whatever the pipeline of the routers.
-    channel["delay"] = np.where(kind == 0, 2, pipeline) + extra + cycles - 1
+    channel["delay"] = np.where(kind == 0, 2, router.pipeline_cycles) + extra + cycles - 1
     # A sink returns the credit of a flit when it gets it.
-    channel["credit_delay"] = credit - pipeline + extra
+    channel["credit_delay"] = router.credit_cycles - router.pipeline_cycles + extra
     channel["cycles"] = cycles
     channel["sink"] = kind == 2
     ins, outs = np.asarray(table.channel_to), np.asarray(table.channel_from)

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 from qmodels import Noc, crossbar, mesh, ring, spidergon, torus
 from qmodels.noc import Router, from_graph, uniform
+from validate.noc.flits import send
 from validate.noc.kernel import quiet, step
-from validate.noc.meter import seen
-from validate.noc.replication import build_world
-from validate.noc.sources import send
 from validate.noc.state import (
     BUFFER,
     DELIVERED,
@@ -28,7 +26,9 @@ from validate.noc.state import (
     WAITING,
     WHOLE,
     grown,
+    new_world,
 )
+from validate.noc.traffic import seen
 
 TOPOLOGIES = (ring(5), spidergon(8), mesh(2, 3), torus(3, 3), crossbar(4))
 
@@ -81,7 +81,7 @@ def run(world, packets, *, check=False):
 
 def new(noc, *, packets=500):
     """Return the empty network of a spec."""
-    return build_world(noc, noc.flow_table(), packets=packets)
+    return new_world(noc.flow_table(), noc.router, packets=packets)
 
 
 def check_invariants(world):

@@ -19,8 +19,8 @@ from qmodels.noc import (
 )
 from qmodels.traffic import OnOff
 from validate import saturation_rate, simulate
-from validate.noc.meter import flow_quantiles, new_meter
 from validate.noc.saturation import overloaded_flows, verdict
+from validate.noc.traffic import flow_quantiles, new_meter
 
 NOC = Noc(topology=mesh(3, 3), traffic=uniform(nodes=9), flits_per_packet=3, injection_rate=0.1)
 SMALL = {"packets": 1000, "cycles": 2000, "replications": 3}
@@ -217,7 +217,7 @@ def test_relabelling_the_nodes_of_a_ring_changes_the_randomness_alone():
 
 
 def test_the_bins_of_a_flow_are_exact_below_64_and_within_2_percent_above():
-    from validate.noc.meter import flow_bin
+    from validate.noc.traffic import flow_bin
 
     for latency in (*range(0, 200), 1000, 12345, 600_000):
         counts = new_meter(1, cycles=1, by_flow=True).flow_counts

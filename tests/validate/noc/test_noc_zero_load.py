@@ -15,10 +15,9 @@ from qmodels.noc.closed_loop import closed_loop
 from qmodels.noc.turns import group_turns
 from qmodels.systems.programs.messaging import MessageCosts
 from validate import simulate
+from validate.noc.flits import send
 from validate.noc.kernel import quiet, step
-from validate.noc.replication import build_world
-from validate.noc.sources import send
-from validate.noc.state import DELIVERED
+from validate.noc.state import DELIVERED, new_world
 
 
 def chain(widths, delays, **options):
@@ -58,7 +57,7 @@ def networks(draw):
 def alone(noc, flow):
     """Return the simulated latency of a packet of a flow in an empty network."""
     table = noc.flow_table()
-    world = build_world(noc, table, packets=2)
+    world = new_world(table, noc.router, packets=2)
     send(world, flow, int(table.flits[flow]), 0, 0)
     for now in range(100_000):
         step(world, now)
