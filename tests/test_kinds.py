@@ -15,7 +15,7 @@ from qmodels.evidence.intervals import MeasuredError
 from qmodels.systems.spec.kind import KINDS, kind_named
 from qmodels.systems.spec.metrics import DETAILS, METRICS
 from validate import Estimate, compare, simulate
-from validate.simulators import own_options
+from validate.campaigns.simulate import own_options
 
 SMALL = {
     "packet-processor": {"packets": 2000},

@@ -206,7 +206,7 @@ class Simulation:
 
         from cases.cli.inputs import named_values
         from validate import simulate
-        from validate.simulators import own_options
+        from validate.campaigns.simulate import own_options
 
         runs = self.runs
         words = [f"packets={runs.packets}"] if runs.packets is not None else []

@@ -8,7 +8,7 @@ from qmodels import dram
 from qmodels.packets import FreeList
 from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.systems.packets.free_list import allocation_accesses
-from validate.data_queueing.block_pools import (
+from validate.data_queueing.free_lists import (
     NOWHERE,
     begin_access,
     chain,

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from validate.composed.kernels import link_names
 from validate.composed.replication import advance, area
 from validate.composed.world import new_machine
-from validate.data_queueing.block_pools import shuffled_runs
+from validate.data_queueing.free_lists import shuffled_runs
 from validate.noc.state import IN_NETWORK, WAITING
 from validate.packet_processor.run import Job, run_replication
 

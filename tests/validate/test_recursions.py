@@ -18,8 +18,7 @@ from qmodels.queues import lindley_waiting_times, mm1
 from validate.engine.histogram import BINS, bins_of
 from validate.engine.sampling import BLOCK, draw, draw_block, law_table
 from validate.engine.streams import new_streams, uniform
-from validate.estimates.intervals import mean_interval, paired_difference
-from validate.estimates.stopping import stability
+from validate.estimates.intervals import mean_interval, paired_difference, stability
 from validate.network import recursions
 from validate.network import replication as network_replication
 from validate.network.recursions import CUSTOMERS, DELAYED, SERVED, SPAN, TOTALS, WAITED, serve_batches

@@ -7,9 +7,9 @@ from scipy import stats
 
 from qmodels.systems.spec.estimate import exactly
 from validate import Estimate
-from validate.engine.bins import bin_of
 from validate.engine.histogram import BINS, Histogram, bins_of, merged, middle_of
 from validate.engine.jit import jit
+from validate.engine.sampling import bin_of
 from validate.estimates.batch_means import batch_means, lag_one_correlation, warm_up
 from validate.estimates.intervals import (
     busy_interval,

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from qmodels.systems.spec.estimate import exactly
 from validate import Estimate
-from validate.estimates.intervals import mean_interval
-from validate.estimates.stopping import more_replications, stability, wandering
+from validate.estimates.intervals import mean_interval, more_replications, stability, wandering
 
 
 def about(best, half, confidence=0.95):

@@ -21,7 +21,7 @@ from qmodels.systems.spec.estimate import Estimate
 from qmodels.systems.spec.store import ResultStore
 from validate.campaigns.experiment import Experiment
 from validate.campaigns.store import decode, encode, keys_of
-from validate.estimates.stopping import more_replications
+from validate.estimates.intervals import more_replications
 
 Progress = Callable[[int, int], None]
 """Called with (runs finished, runs in all as far as is known)."""

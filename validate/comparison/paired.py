@@ -15,8 +15,7 @@ from qmodels import checks
 from qmodels.systems.spec.conditions import plain, quantity
 from qmodels.systems.spec.kind import kind_of, metric_of
 from qmodels.systems.spec.metrics import full_name, is_relative
-from validate.estimates.intervals import PairedDifference, paired_difference
-from validate.estimates.stopping import worst
+from validate.estimates.intervals import PairedDifference, paired_difference, worst
 
 PAIRS = 8
 """Pairs of runs unless a number is given."""

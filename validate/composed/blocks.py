@@ -25,7 +25,7 @@ from validate.composed.state import (
     Core,
 )
 from validate.composed.strands import count_of, end_operation, go_on, new_branch, wake_at
-from validate.data_queueing.block_pools import (
+from validate.data_queueing.free_lists import (
     BlockPools,
     begin_access,
     chain,
@@ -33,8 +33,8 @@ from validate.data_queueing.block_pools import (
     give_back,
     take_block,
 )
-from validate.dram.inputs import AddressBooks
-from validate.dram.inputs import locate as place_of
+from validate.dram.state import AddressBooks
+from validate.dram.state import locate as place_of
 from validate.engine.jit import lean_part
 from validate.engine.streams import uniform
 from validate.network.state import NONE, World

@@ -36,8 +36,14 @@ from validate.composed.memories import named
 from validate.composed.replication import FLOWS, PARTS, Run, SystemJob, resources, run_replication
 from validate.composed.state import COLUMN_NAMES
 from validate.composed.world import system_rotations
-from validate.estimates.intervals import mean_interval, quantile_interval
-from validate.estimates.stopping import FEWEST_OBSERVATIONS, periodic_stability, stability, worst
+from validate.estimates.intervals import (
+    FEWEST_OBSERVATIONS,
+    mean_interval,
+    periodic_stability,
+    quantile_interval,
+    stability,
+    worst,
+)
 from validate.network.replication import WARM_UP_BATCHES, Replications
 
 

@@ -25,7 +25,7 @@ from validate.composed.state import (
     Core,
 )
 from validate.composed.strands import arrive, be_born, finish, finish_shared, go_on, pass_again, wake_at
-from validate.data_queueing.block_pools import BlockPools, end_access
+from validate.data_queueing.free_lists import BlockPools, end_access
 from validate.dram.channels import NEVER, Channels, advance, offer, take_ended
 from validate.engine.calendar import EARLY, LATE, drop, pending, put
 from validate.engine.jit import lean, lean_part

@@ -14,7 +14,7 @@ from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.memory.memory_map import BankedChannels
 from validate.composed.state import ACCESSING, ARRIVED, BANKED, BANKING, CHANNEL, MEMORY, OPENING, ROWS, Core
 from validate.composed.strands import enter, line_up, wake_at
-from validate.data_queueing.block_pools import BlockPools, end_access
+from validate.data_queueing.free_lists import BlockPools, end_access
 from validate.engine.calendar import EARLY, drop, put
 from validate.engine.jit import lean_part
 from validate.engine.sampling import draw

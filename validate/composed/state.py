@@ -306,7 +306,7 @@ class Core(NamedTuple):
     banks of each channel, ``bank_jobs`` the strands that banks serve, ``bank_queues`` the first and the last
     of those that wait for each part.
     ``map_numbers`` and ``map_images`` are the address maps of the memories, see
-    `validate.dram.inputs`, ``sequences`` the next blocks of streams of addresses; ``routes`` are the first
+    `validate.dram.state`, ``sequences`` the next blocks of streams of addresses; ``routes`` are the first
     of the ``ways`` from each node to each, which are flows of the network.
     """
 

@@ -32,7 +32,7 @@ from validate.composed.kernels import (
 )
 from validate.composed.memories import controlled, memories, named, new_banks, new_memories
 from validate.composed.state import FLOW, Core
-from validate.dram.inputs import new_books
+from validate.dram.state import new_books
 from validate.engine.calendar import EARLY, put
 from validate.engine.pointers import table_of
 from validate.engine.streams import new_streams

@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from qmodels.systems.memory.memory_map import bank_of, index_in_bank, scatter
 from qmodels.systems.packets.data_queueing import ADMISSIONS, POLICIES, SERVICES, DataQueueing, QueuedPackets
-from validate.data_queueing.block_pools import shuffled_runs
-from validate.data_queueing.free_lists import BANK, BLOCK, LIST, NONE, VMS1, VMS2, VMS3, WORD
+from validate.data_queueing.free_lists import BANK, BLOCK, LIST, NONE, VMS1, VMS2, VMS3, WORD, shuffled_runs
 from validate.engine.calendar import ENTRY
 from validate.engine.sampling import unit_gaps
 

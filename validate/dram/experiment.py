@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
-from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.memory.dram_system import SPAN, AddressTrace, DramSystem, Packets, RandomBlocks
 from qmodels.systems.spec.estimate import Estimate, exactly
 from validate.campaigns.experiment import Experiment, Job
 from validate.dram import state as c
-from validate.dram.inputs import draw_accesses
+from validate.dram.kernel import run_channel
 from validate.engine.histogram import INF
-from validate.estimates.intervals import mean_interval, probability_interval, ratio_interval
-from validate.estimates.stopping import stability, worst
+from validate.estimates.intervals import mean_interval, probability_interval, ratio_interval, stability, worst
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +25,94 @@ class DramJob(Job):
     """A replication, with the accesses of the whole system."""
 
     accesses: int
+
+
+class Accesses(NamedTuple):
+    """Accesses of a channel: cycle of arrival, bank, row, and whether it is a write."""
+
+    arrival: Any
+    bank: Any
+    row: Any
+    write: Any
+
+
+def draw_accesses(spec: DramSystem, *, seed: int, replication: int, accesses: int) -> list[Accesses]:
+    """Return the accesses of each channel.
+
+    Times are whole cycles, those of a Poisson process rounded down: as many accesses may arrive in one
+    cycle, mean waits are those of the process itself.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(replication,)))
+    traffic = spec.traffic
+    if isinstance(traffic, Packets):
+        return _split(spec, *_packets(spec, traffic, rng, accesses))
+    arrival = np.cumsum(rng.standard_exponential(accesses))
+    arrival = (arrival * (1 / traffic.arrival_rate)).astype(np.int64)
+    if isinstance(traffic, AddressTrace):
+        write = np.resize(np.array(traffic.writes or (0,), dtype=np.int64), accesses)
+        blocks = np.resize(np.array(traffic.blocks, dtype=np.int64), accesses)
+        return _split(spec, arrival, blocks, write)
+    write = np.zeros(accesses, dtype=np.int64)
+    if traffic.write_fraction:
+        write = (rng.random(accesses) < traffic.write_fraction).astype(np.int64)
+    if isinstance(traffic, RandomBlocks):
+        return _random(spec, traffic, rng, arrival, write)
+    blocks = np.arange(accesses, dtype=np.int64) * traffic.stride % SPAN
+    return _split(spec, arrival, blocks, write)
+
+
+def _random(
+    spec: DramSystem, traffic: RandomBlocks, rng: np.random.Generator, arrival: Any, write: Any
+) -> list[Accesses]:
+    g = spec.geometry
+    bank = rng.integers(g.channels * g.channel_banks, size=arrival.size)
+    if traffic.row_hit_probability:
+        # Within each bank the row changes with every access that is no hit.
+        changes = rng.random(arrival.size) >= traffic.row_hit_probability
+        order = np.argsort(bank, kind="stable")
+        row = np.empty(arrival.size, dtype=np.int64)
+        row[order] = np.cumsum(changes[order])
+    else:
+        row = np.arange(arrival.size, dtype=np.int64)
+    if g.channels == 1:
+        return [Accesses(arrival, bank, row, write)]
+    return _by_channel(bank // g.channel_banks, g.channels, arrival, bank % g.channel_banks, row, write)
+
+
+def _packets(
+    spec: DramSystem, traffic: Packets, rng: np.random.Generator, accesses: int
+) -> tuple[Any, Any, Any]:
+    count = -(-accesses // traffic.blocks)
+    start = np.cumsum(rng.standard_exponential(count)) * (traffic.blocks / traffic.arrival_rate)
+    each = np.arange(traffic.blocks)
+    arrival = (start.astype(np.int64)[:, None] + each * traffic.spacing).ravel()
+    blocks = (rng.integers(SPAN, size=count)[:, None] + each).ravel()
+    write = np.repeat((rng.random(count) < traffic.write_fraction).astype(np.int64), traffic.blocks)
+    if traffic.spacing:
+        order = np.argsort(arrival, kind="stable")
+        return arrival[order], blocks[order], write[order]
+    return arrival, blocks, write
+
+
+def _split(spec: DramSystem, arrival: Any, blocks: Any, write: Any) -> list[Accesses]:
+    place = spec.address_map.locate(blocks, spec.geometry)
+    return _by_channel(
+        np.broadcast_to(place.channel, arrival.shape),
+        spec.geometry.channels,
+        arrival,
+        *(
+            np.ascontiguousarray(np.broadcast_to(x, arrival.shape), dtype=np.int64)
+            for x in (place.bank, place.row)
+        ),
+        write,
+    )
+
+
+def _by_channel(channel: Any, channels: int, *columns: Any) -> list[Accesses]:
+    order = np.argsort(channel, kind="stable")
+    ends = np.cumsum(np.bincount(channel, minlength=channels))[:-1]
+    parts = [np.split(column[order], ends) for column in columns]
+    return [Accesses(*(np.ascontiguousarray(part[k]) for part in parts)) for k in range(channels)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,16 +129,13 @@ class Run:
 
 def run_replication(job: DramJob) -> Run:
     """Run one replication."""
-    from validate.dram.kernel import run_channel, run_channel_in_order
-
-    serve = run_channel_in_order if job.spec.scheduler == "in-order" else run_channel
     accesses = draw_accesses(job.spec, seed=job.seed, replication=job.replication, accesses=job.accesses)
     start = np.random.default_rng(np.random.SeedSequence(job.seed, spawn_key=(job.replication, 1))).random()
     sums, counts, cycles, latencies = [], np.zeros((2, c.LONGEST + 1), dtype=np.int64), [], []
     last = 0
     for one in accesses:
         channel = c.new_channel(job.spec, **one._asdict(), start=start)
-        cycles.append(int(serve(channel)) if one.arrival.size else 0)
+        cycles.append(int(run_channel(channel)) if one.arrival.size else 0)
         last = max(last, int(one.arrival[-1]) if one.arrival.size else 0)
         sums.append(channel.sums[:, 1:].sum(axis=1))
         counts += channel.counts

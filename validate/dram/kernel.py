@@ -85,16 +85,6 @@ def serve_in_order(channel: Channel) -> None:
     clock[c.CAME] = -1
 
 
-@lean
-def run_channel_in_order(channel: Channel) -> int:
-    """Serve all accesses of a channel in order; return the cycle after the last command."""
-    serve_in_order(channel)
-    return channel.clock[c.NOW] + 1
-
-
-NEVER = c.NEVER
-
-
 @inlined
 def _open(channel: Channel, mode: int, place: int, now: int) -> None:
     """Give a row command and note what its access waited for."""
@@ -145,7 +135,7 @@ def step_until(channel: Channel, until: int) -> int:
     clock, limits = channel.clock, channel.limits
     column_limits = c.ROW * channel.p[c.RANKS] * channel.p[c.GROUPS]
     row_limits = c.CLOSE * channel.p[c.RANKS] * channel.p[c.GROUPS]
-    refresh = NEVER
+    refresh = c.NEVER
     for r in range(channel.p[c.RANKS]):
         refresh = min(refresh, channel.ranks[r, c.REFRESH_AT])
     while clock[c.LEFT] > 0:
@@ -154,7 +144,7 @@ def step_until(channel: Channel, until: int) -> int:
         mode = clock[c.MODE]
         now = clock[c.NOW]
         entries = channel.entries[mode]
-        best, oldest, chosen = 2 * NEVER, NEVER, -1
+        best, oldest, chosen = 2 * c.NEVER, c.NEVER, -1
         place = 0
         arrival = channel.arrival[clock[c.CAME]]
         while True:
@@ -166,7 +156,7 @@ def step_until(channel: Channel, until: int) -> int:
                 if key < best or (key == best and number < oldest):
                     best, oldest, chosen = key, number, place
                 place += 1
-            if arrival > best >> 1 or arrival == NEVER or refresh <= arrival:
+            if arrival > best >> 1 or arrival == c.NEVER or refresh <= arrival:
                 break
             if admit(channel):
                 chosen = -2
@@ -203,7 +193,7 @@ def step_until(channel: Channel, until: int) -> int:
             else:
                 _close(channel, mode, chosen, time)
             refer(channel, mode, chosen)
-    return NEVER
+    return c.NEVER
 
 
 @lean_part
@@ -230,5 +220,8 @@ def _first_end(channel: Channel, mode: int) -> int:
 @lean
 def run_channel(channel: Channel) -> int:
     """Serve all accesses of a channel; return the cycle after the last command."""
-    step_until(channel, NEVER)
+    if channel.p[c.IN_ORDER]:
+        serve_in_order(channel)
+        return channel.clock[c.NOW] + 1
+    step_until(channel, c.NEVER)
     return channel.clock[c.NOW]

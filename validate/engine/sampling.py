@@ -17,8 +17,20 @@ import numpy.typing as npt
 from qmodels.systems.laws import times as law_types
 from qmodels.systems.laws.kinds import require_law
 from qmodels.systems.laws.times import Law
+from validate.engine.histogram import BINS, FIRST, SHIFT
 from validate.engine.jit import apart, lean, lean_part, quick
 from validate.engine.streams import new_streams, uniform
+
+_LAST = BINS - 1
+_BELOW = FIRST - 1
+
+
+@lean_part
+def bin_of(value: float) -> int:
+    """Return the bin that `validate.engine.histogram.bins_of` gives for a value of the histogram's unit."""
+    position = int(np.float64(value).view(np.int64) >> SHIFT) - _BELOW
+    return 0 if position < 0 else _LAST if position > _LAST else position
+
 
 _LN2_HIGH = float.fromhex("0x1.62e42fefa3800p-1")
 _LN2_LOW = float.fromhex("0x1.ef35793c76730p-45")

@@ -14,10 +14,9 @@ from qmodels.systems.laws.times import MAP, Replay
 from qmodels.systems.stations.parts import INF, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 from qmodels.systems.stations.routing import LEAVE
-from validate.engine.bins import bin_of
 from validate.engine.histogram import BINS
 from validate.engine.jit import jit, lean_part
-from validate.engine.sampling import draw_block, law_table
+from validate.engine.sampling import bin_of, draw_block, law_table
 from validate.engine.streams import new_streams
 from validate.network.replication import BATCHES, PASSAGES, VISITS, WARM_UP_BATCHES, NetworkJob, Run
 from validate.network.world import time_unit

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from validate.engine.bins import bin_of
 from validate.engine.histogram import BINS
 from validate.engine.jit import apart, inlined, lean_part
+from validate.engine.sampling import bin_of
 from validate.engine.streams import uniform
 from validate.network.state import BY_STATE, FREE, IN_TURN, NONE, RANDOM, World
 

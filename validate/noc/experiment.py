@@ -18,8 +18,7 @@ from qmodels.systems.spec.answer import Deferred, Later
 from qmodels.systems.spec.estimate import Estimate, exactly
 from validate.campaigns.experiment import Experiment, Job
 from validate.engine.histogram import BINS, INF, Histogram
-from validate.estimates.intervals import quantile_interval, ratio_interval
-from validate.estimates.stopping import FEWEST_OBSERVATIONS
+from validate.estimates.intervals import FEWEST_OBSERVATIONS, quantile_interval, ratio_interval
 from validate.noc.kernel import quiet, step
 from validate.noc.saturation import overloaded_flows, verdict
 from validate.noc.state import CLOSED, IN_NETWORK, NOW, World, grown, new_world

@@ -15,8 +15,7 @@ from qmodels.systems.noc.memory import Transactions
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.spec.answer import Answer
 from validate.campaigns.simulate import simulate
-from validate.estimates.intervals import mean_interval
-from validate.estimates.stopping import early_and_late, stability
+from validate.estimates.intervals import early_and_late, mean_interval, stability
 
 VERDICTS = ("stable", "undecided", "metastable", "saturated", "deadlocked")
 

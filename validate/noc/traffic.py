@@ -17,11 +17,10 @@ from qmodels.systems.noc.flows import Bernoulli, FlowTable, InjectionProcess
 from qmodels.systems.noc.memory import Transactions
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
-from validate.engine.bins import bin_of
 from validate.engine.calendar import EARLY, new_calendar, next_event, put, schedule
 from validate.engine.histogram import BINS
 from validate.engine.jit import inlined, lean
-from validate.engine.sampling import draw, law_table
+from validate.engine.sampling import bin_of, draw, law_table
 from validate.engine.streams import new_streams, uniform
 from validate.noc.flits import send
 from validate.noc.kernel import quiet, step

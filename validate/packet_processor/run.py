@@ -18,7 +18,7 @@ from validate.composed.world import SETTLED_HOLDS, Machine, Rotations, new_machi
 from validate.dram.state import COUNT, OPENED
 from validate.engine.histogram import Histogram
 from validate.estimates.batch_means import warm_up
-from validate.estimates.stopping import FEWEST_OBSERVATIONS
+from validate.estimates.intervals import FEWEST_OBSERVATIONS
 from validate.packet_processor.stations import by_station, station_groups, waits
 
 ENDED, LATENCY = FLOWS.index("ended"), FLOWS.index("latency_sum")

@@ -16,8 +16,16 @@ from qmodels.systems.spec.estimate import Estimate, exactly
 from qmodels.systems.traffic.arrivals import Recorded
 from validate.campaigns.experiment import Experiment
 from validate.engine.histogram import INF
-from validate.estimates.intervals import busy_interval, mean_interval, probability_interval, ratio_interval
-from validate.estimates.stopping import CONFIDENCE, OVERLOAD_GROWTH, periodic_stability, stability
+from validate.estimates.intervals import (
+    CONFIDENCE,
+    OVERLOAD_GROWTH,
+    busy_interval,
+    mean_interval,
+    periodic_stability,
+    probability_interval,
+    ratio_interval,
+    stability,
+)
 from validate.packet_processor.run import PARTS, Job, Run, replayed, run_replication
 from validate.packet_processor.stations import energy_per_packet, stations
 

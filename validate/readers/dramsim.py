@@ -7,9 +7,8 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
-from validate.readers.run_set import Paths, RunSet, find_files, read_text, run_of, settings_of, wrong
+from validate.readers.run_set import Paths, RunSet, find_files, flat, read_text, run_of, settings_of, wrong
 
 EXPECTED = "statistics of a finished DRAMsim3 run (dramsim3.json, dramsim3epoch.json or dramsim3.txt)"
 
@@ -96,7 +95,7 @@ def _read(path: Path) -> Iterator[tuple[int | None, Channels]]:
             if not isinstance(one, dict) or "channel" not in one:
                 raise wrong(path, EXPECTED, "it is not one, a part has no 'channel'")
             epoch = one.get("epoch_num") if isinstance(data, list) else None
-            epochs.setdefault(epoch, {})[str(one["channel"])] = dict(_flat(one))
+            epochs.setdefault(epoch, {})[str(one["channel"])] = dict(flat(one))
     else:
         epochs[None] = _text(path, text)
     for epoch, channels in epochs.items():
@@ -122,14 +121,6 @@ def _text(path: Path, text: str) -> dict[str, Mapping[str, float]]:
     if not channels:
         raise wrong(path, EXPECTED, "it is not one, no line begins with '## Statistics of Channel'")
     return channels
-
-
-def _flat(value: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, float]]:
-    for name, inner in value.items():
-        if isinstance(inner, dict):
-            yield from _flat(inner, f"{path}{name}.")
-        elif isinstance(inner, int | float):
-            yield path + name, float(inner)
 
 
 def _totals(channels: Channels) -> dict[str, float]:

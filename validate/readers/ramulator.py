@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from validate.readers.run_set import (
     Paths,
     RunSet,
     find_files,
+    flat,
     number,
     read_text,
     run_of,
@@ -105,7 +106,7 @@ def _read(path: Path) -> tuple[dict[str, float], dict[str, float]]:
         if "dram_cycles" not in values or not text.endswith("\n"):
             raise wrong(path, EXPECTED, "it was cut off, 'ramulator.dram_cycles' or what follows is missing")
         return values, _totals_1(values)
-    values = dict(_flat(_tree(path, text)))
+    values = dict(flat(_tree(path, text)))
     totals = _totals_2(values)
     if "read_latency" not in totals:
         found = "it is not one" if not totals else "it was cut off"
@@ -187,16 +188,6 @@ def _yaml(text: str) -> dict[str, Any]:
         if isinstance(child, dict):
             stack.append((depth, child))
     return root
-
-
-def _flat(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
-    """Yield the numbers of nested maps and lists by their dotted names."""
-    if isinstance(value, dict | list):
-        pairs = value.items() if isinstance(value, dict) else enumerate(value)
-        for name, inner in pairs:
-            yield from _flat(inner, f"{path}.{name}" if path else str(name))
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield path, float(value)
 
 
 def _totals_2(values: dict[str, float]) -> dict[str, float]:

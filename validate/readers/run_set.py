@@ -90,6 +90,16 @@ def settings_of(path: Path, pattern: str | None) -> dict[str, Setting]:
     return {name: number(value) for name, value in match.groupdict().items() if value is not None}
 
 
+def flat(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
+    """Yield the numbers of nested maps and lists by their dotted names."""
+    if isinstance(value, dict | list):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for name, inner in pairs:
+            yield from flat(inner, f"{path}.{name}" if path else str(name))
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield path, float(value)
+
+
 def run_of(
     path: Path,
     values: Mapping[str, float],

@@ -8,7 +8,7 @@ import pytest
 from qmodels import dram
 from validate.dram import state as c
 from validate.dram.channels import NEVER, advance, new_channels, offer, take_ended, with_room
-from validate.dram.kernel import run_channel, run_channel_in_order
+from validate.dram.kernel import run_channel
 
 CASES = {
     "in order": {"scheduler": "in-order"},
@@ -35,7 +35,7 @@ def draw(rng, spec, *, rate, count):
 def known_ends(spec, asked, start):
     channel = c.new_channel(spec, **asked, start=start)
     channel = channel._replace(end=np.zeros(len(asked["arrival"]), dtype=np.int64))
-    (run_channel_in_order if spec.scheduler == "in-order" else run_channel)(channel)
+    run_channel(channel)
     return channel
 
 

@@ -1,5 +1,6 @@
 import importlib.util
 import sys
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
@@ -10,8 +11,8 @@ from qmodels import dram
 from qmodels.systems.memory.dram_map import Interleaved, bit_fields
 from qmodels.systems.memory.dram_system import SPAN
 from validate.dram import state as c
-from validate.dram.inputs import locate, new_books
-from validate.dram.kernel import run_channel, run_channel_in_order
+from validate.dram.kernel import run_channel
+from validate.dram.state import locate, new_books
 
 _SPEC = importlib.util.spec_from_file_location("cycle_twin", Path(__file__).parent / "cycle_twin.py")
 twin = importlib.util.module_from_spec(_SPEC)
@@ -70,7 +71,7 @@ def test_parts_add_up_and_everything_is_served(scheduler, policy):
     rate = 0.02 if scheduler == "in-order" else 0.07
     asked = accesses(spec, rate=rate, count=5000, hits=True, writes=0.2, seed=1)
     channel = c.new_channel(spec, **asked, start=0.4)
-    (run_channel_in_order if scheduler == "in-order" else run_channel)(channel)
+    run_channel(channel)
     sums = channel.sums.sum(axis=1)
     assert sums[:, c.COUNT].tolist() == np.bincount(asked["write"]).tolist()
     t = spec.timing
@@ -90,9 +91,9 @@ def test_a_lone_access_takes_the_sum_of_its_steps():
         "row": np.array([1, 2, 2]),
         "write": np.zeros(3, dtype=np.int64),
     }
-    for run in (run_channel, run_channel_in_order):
-        channel = c.new_channel(spec, **asked, start=0.0)
-        run(channel)
+    for one in (spec, replace(spec, scheduler="in-order")):
+        channel = c.new_channel(one, **asked, start=0.0)
+        run_channel(channel)
         t = spec.timing
         assert channel.sums[0, :, c.LATENCY].tolist()[:3] == [
             t.t_rcd + t.cl + t.burst,
@@ -106,9 +107,9 @@ def test_an_access_during_a_refresh_waits_for_its_end():
     spec = dram("DDR4-3200", page_policy="closed")
     t = spec.timing
     asked = {name: np.array([value]) for name, value in (("bank", 0), ("row", 0), ("write", 0))}
-    for run in (run_channel, run_channel_in_order):
-        channel = c.new_channel(spec, arrival=np.array([t.t_refi + 100]), **asked, start=0.0)
-        run(channel)
+    for one in (spec, replace(spec, scheduler="in-order")):
+        channel = c.new_channel(one, arrival=np.array([t.t_refi + 100]), **asked, start=0.0)
+        run_channel(channel)
         latency = t.t_rfc - 100 + t.t_rcd + t.cl + t.burst
         assert channel.sums[0, :, c.LATENCY].sum() == latency
         assert channel.sums[0, :, c.REFRESH_WAIT].sum() == t.t_rfc - 100
