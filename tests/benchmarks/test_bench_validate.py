@@ -1,6 +1,6 @@
 from qmodels import PacketProcessor
 from validate.composed.world import new_machine
-from validate.packet_processor.run import Job, run_replication
+from validate.packet_processor import Job, run_replication
 
 
 def test_one_replication(benchmark):

@@ -27,7 +27,7 @@ from qmodels.systems.spec.estimate import exactly
 from qmodels.systems.spec.metrics import METRICS, is_relative
 from qmodels.systems.spec.text.toml import from_toml
 from qmodels.traffic import Trace
-from validate.packet_processor.simulate import LATENCIES
+from validate.packet_processor import LATENCIES
 
 NAMES = PacketProcessor.metric_names.both
 DESIGNS = {"designs-large-packets.csv", "designs-small-packets.csv"}

@@ -24,7 +24,7 @@ from qmodels.systems.spec.store import ResultStore
 from validate import CampaignInterrupted, simulate
 from validate.campaigns import store as campaign_store
 from validate.campaigns.store import decode, encode, keys_of
-from validate.packet_processor.run import Job, Run, run_replication
+from validate.packet_processor import Job, Run, run_replication
 
 HERE = Path(__file__).parent
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ from validate.composed.replication import advance, area
 from validate.composed.world import new_machine
 from validate.data_queueing.free_lists import shuffled_runs
 from validate.noc.state import IN_NETWORK, WAITING
-from validate.packet_processor.run import Job, run_replication
+from validate.packet_processor import Job, run_replication
 
 NONE = -1
 

@@ -15,8 +15,7 @@ from qmodels.systems.spec.text.toml import from_toml, to_toml
 from qmodels.traffic import fixed
 from validate import simulate
 from validate.composed.replication import table_sums
-from validate.packet_processor.run import Job, mean_parts, run_replication
-from validate.packet_processor.stations import energy_per_packet
+from validate.packet_processor import Job, energy_per_packet, mean_parts, run_replication
 
 
 def parts_of(machine):

@@ -11,7 +11,7 @@ from qmodels.traffic import Recorded, Trace
 from validate import simulate
 from validate.composed.world import SETTLED_HOLDS
 from validate.network.state import FREE
-from validate.packet_processor.run import replayed
+from validate.packet_processor import replayed
 
 SIZES = np.tile([64, 576], 1500)
 EVEN = Trace(times_ns=100.0 * np.arange(SIZES.size), bytes=SIZES, source="even gaps")

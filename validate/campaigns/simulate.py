@@ -19,7 +19,7 @@ from validate.campaigns.experiment import UNITS, Campaign, CampaignInterrupted, 
 from validate.campaigns.run import Point, Progress, Replicator, TerminalProgress, announce
 
 SIMULATORS = {
-    "packet-processor": "packet_processor.simulate:PacketExperiment",
+    "packet-processor": "packet_processor:PacketExperiment",
     "queueing-network": "network.run:NetworkExperiment",
     "data-queueing": "data_queueing.simulate:DataQueueingExperiment",
     "noc": "noc.experiment:NocExperiment",
@@ -120,7 +120,7 @@ def simulate(
         there is a bar on a terminal, before it how long long runs will take, and nothing in a pipe.
     **options
         Of the simulator, see its experiment, for example
-        `validate.packet_processor.simulate.PacketExperiment` or `validate.noc.experiment.NocExperiment`.
+        `validate.packet_processor.PacketExperiment` or `validate.noc.experiment.NocExperiment`.
         ``packets`` is taken for every kind that has a length: how many packets, passages (jobs), accesses or
         requests a replication simulates.
 

@@ -1,1 +1,0 @@
-"""The simulator of the joint packet processor."""
