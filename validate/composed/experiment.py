@@ -57,44 +57,6 @@ class _Replications(Replications):
         self.flow_times = self.stacked("flow_times")
 
 
-def summarize(spec: System, runs: Sequence[Run], *, passages: int, confidence: float) -> dict[str, Any]:
-    """Combine the runs of a system; see `validate.composed.experiment`."""
-    data = _Replications(spec, runs, confidence=confidence)
-    growing = _growing(spec, runs)
-    overloaded = tuple(name for name, keeps_up in growing.items() if keeps_up is False)
-    stuck = any(np.isfinite(r.stuck) for r in runs)
-    stable = False if stuck else worst(growing.values())
-    metrics = _metrics(spec, data)
-    parts = _latency_parts(spec, data)
-    if stable is False:
-        endless = data.exactly(INF)
-        late = ("latency", "latency_p99", "visit_latency", "stage_latency")
-        metrics |= {name: endless for name in metrics if name.partition("[")[0] in late}
-        parts = dict.fromkeys(parts, endless)
-    utilization, members = _utilization(spec, data)
-    waiting = _waiting_for(spec, runs) if stuck else ()
-    facts = [f"overloaded: jobs of {', '.join(overloaded)} pile up"] if overloaded else []
-    facts += [f"stuck: every job waits for another, at {', '.join(waiting)}"] if waiting else []
-    return dict(
-        metrics=metrics,
-        latency_parts=parts,
-        utilization=utilization | members,
-        bottleneck=max(utilization, key=lambda name: utilization[name].best, default=""),
-        stable=stable,
-        short=not (stuck or spec.ends) and _short(spec, data),
-        effort={"passages": passages, "events": sum(r.events for r in runs)},
-        facts=tuple(facts),
-        details={
-            "numbers": _numbers(spec, data),
-            "visit_rates": {
-                name: data.ratio(data.parts["visits"][:, k], data.time) for k, name in enumerate(spec.parts)
-            },
-            "waiting_for": waiting,
-            "overloaded": overloaded,
-        },
-    )
-
-
 def _metrics(spec: System, data: _Replications) -> dict[str, Estimate]:
     everything = list(range(len(spec.flows)))
     found: dict[str, dict[str, Estimate]] = {"": _flow_metrics(spec.flows, data, everything)}
@@ -321,7 +283,41 @@ class SystemExperiment(Experiment):
 
     def found(self, runs: list[Run]) -> dict[str, Any]:
         """Return the estimates of finished replications."""
-        return summarize(self.spec, runs, passages=self.passages, confidence=self.confidence)
+        spec, data = self.spec, _Replications(self.spec, runs, confidence=self.confidence)
+        growing = _growing(spec, runs)
+        overloaded = tuple(name for name, keeps_up in growing.items() if keeps_up is False)
+        stuck = any(np.isfinite(r.stuck) for r in runs)
+        stable = False if stuck else worst(growing.values())
+        metrics = _metrics(spec, data)
+        parts = _latency_parts(spec, data)
+        if stable is False:
+            endless = data.exactly(INF)
+            late = ("latency", "latency_p99", "visit_latency", "stage_latency")
+            metrics |= {name: endless for name in metrics if name.partition("[")[0] in late}
+            parts = dict.fromkeys(parts, endless)
+        utilization, members = _utilization(spec, data)
+        waiting = _waiting_for(spec, runs) if stuck else ()
+        facts = [f"overloaded: jobs of {', '.join(overloaded)} pile up"] if overloaded else []
+        facts += [f"stuck: every job waits for another, at {', '.join(waiting)}"] if waiting else []
+        return dict(
+            metrics=metrics,
+            latency_parts=parts,
+            utilization=utilization | members,
+            bottleneck=max(utilization, key=lambda name: utilization[name].best, default=""),
+            stable=stable,
+            short=not (stuck or spec.ends) and _short(spec, data),
+            effort={"passages": self.passages, "events": sum(r.events for r in runs)},
+            facts=tuple(facts),
+            details={
+                "numbers": _numbers(spec, data),
+                "visit_rates": {
+                    name: data.ratio(data.parts["visits"][:, k], data.time)
+                    for k, name in enumerate(spec.parts)
+                },
+                "waiting_for": waiting,
+                "overloaded": overloaded,
+            },
+        )
 
 
 def _free_at_once(step: Any) -> int:

@@ -10,13 +10,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from validate.network.state import QUEUE
-
-
-def _constants(first: int, count: int) -> Any:
-    """Return numbers as NumPy's integers: functions are compiled anew for each plain one they get."""
-    return map(np.int64, range(first, first + count))
-
+from validate.network.state import QUEUE, constants
 
 # What an instruction does; its numbers are named after it.
 (
@@ -53,35 +47,35 @@ def _constants(first: int, count: int) -> Any:
     PASS,  # part: a station that knows when it will be done, service: its time, -1 if that is random; time:
     # what passes after it, column: of that, at: as of SERVE
     BANK,  # part
-) = _constants(0, 29)
+) = constants(0, 29)
 FIRST_VISIT: Any = HOLD
 VARIED = (RELEASE, ACQUIRE, ENQUIRE, PASS, BANK)
 """Instructions of varied systems, see `Core.varied`."""
 BY_SEGMENTS: Any = np.int64(-1)
 
 # Ways to address blocks, as `qmodels.systems.composed.steps.ADDRESSES`.
-RANDOMLY, IN_SEQUENCE, AS_ALLOCATED, LOOKED_UP = _constants(0, 4)
+RANDOMLY, IN_SEQUENCE, AS_ALLOCATED, LOOKED_UP = constants(0, 4)
 OWN_BLOCK: Any = np.int64(2)
 # Operations of free lists: all blocks and then on; each block begins a branch, or one whose access is on the
 # score of its bank from when the block is taken.
-AT_ONCE, BRANCHING, BRANCHING_SCORED = _constants(0, 3)
+AT_ONCE, BRANCHING, BRANCHING_SCORED = constants(0, 3)
 # How blocks return, as `qmodels.systems.packets.free_list.RETURN_ORDERS`.
-TOGETHER, AS_READ, RANDOM_ORDER = _constants(0, 3)
+TOGETHER, AS_READ, RANDOM_ORDER = constants(0, 3)
 # Kinds of accesses to a memory.
-WRITTEN, READ, READ_LINE = _constants(0, 3)
+WRITTEN, READ, READ_LINE = constants(0, 3)
 
 # Why the kernel returned, beside the reasons of `validate.network.state` (REACHED to STUCK).
 ASKED: Any = np.int64(4)
 
 # Phases of a strand beside those of `validate.network.state` (FREE to FORKED).
-HOLDING, THINKING, QUEUEING, READY = _constants(5, 4)
-ACCESSING, TRAVELLING, LOOKING, OPERATING, ENQUIRING, TURNING, PASSING, BANKING = _constants(10, 8)
+HOLDING, THINKING, QUEUEING, READY = constants(5, 4)
+ACCESSING, TRAVELLING, LOOKING, OPERATING, ENQUIRING, TURNING, PASSING, BANKING = constants(10, 8)
 OPENING: Any = np.int64(18)
 # Letters to the kernels of parts.
-PACKET, MEMORY_ACCESS, LOOKUP, PLACING, OPERATION, GIVING_BACK = _constants(0, 6)
+PACKET, MEMORY_ACCESS, LOOKUP, PLACING, OPERATION, GIVING_BACK = constants(0, 6)
 
 # Columns of the times of a strand after those of the parts.
-FORKED_TIME, HELD_TIME, OUTSIDE_TIME, UNCOUNTED_TIME, OWN_COLUMNS = _constants(0, 5)
+FORKED_TIME, HELD_TIME, OUTSIDE_TIME, UNCOUNTED_TIME, OWN_COLUMNS = constants(0, 5)
 COLUMN_NAMES = ("fork", "hold", "window")
 """Times that belong to no part, as results call them."""
 PART_TIME: Any = np.int64(-1)

@@ -112,61 +112,6 @@ ENDLESS = (
 RARE = "rare services decide: mean times and numbers are from the idle times and the laws' moments"
 
 
-def summarize(
-    spec: QueueingNetwork,
-    runs: Sequence[Run],
-    *,
-    passages: int,
-    confidence: float,
-    antithetic: bool,
-) -> dict[str, Any]:
-    """Combine the runs of a network; see `validate.network.run`."""
-    if antithetic and len(runs) % 2:
-        raise ValueError(f"replications must be even where they are antithetic, got {len(runs)}")
-    data = Replications(runs, confidence=confidence, together=2 if antithetic else 1)
-    growing = _growing(spec, runs)
-    overloaded = tuple(name for name, keeps_up in growing.items() if keeps_up is False)
-    metrics: dict[str, Estimate] = {}
-    for place, estimates, full in _all(spec, data, overloaded):
-        for name, estimate in estimates.items():
-            endless = full and name in ENDLESS
-            metrics[name + place] = exactly(INF, confidence=confidence) if endless else estimate
-    for _, names, totals, weights in _averaged(spec, runs):
-        longer = lopsidedness(totals, weights, confidence=confidence)
-        metrics |= {name: metrics[name].stretched(longer) for name in names}
-    rows = _rows(spec)
-    doubts = _doubts(spec, data, rows, passages)
-    known = idle_time_estimates(spec, runs, confidence=confidence) if doubts and not overloaded else {}
-    for name, doubt in doubts.items():
-        if np.isfinite(metrics[name].best):
-            metrics[name] = known.get(name) or metrics[name].doubted(doubt)
-    rest = _rest_of_traces(spec, runs)
-    if rest:
-        metrics = {
-            name: e.doubted(rest, low=0.0) if name.partition("[")[0] in ENDLESS and np.isfinite(e.best) else e
-            for name, e in metrics.items()
-        }
-    utilization = {name: metrics["utilization" + _place(spec, name)] for name in spec.station_names}
-    return dict(
-        metrics=metrics,
-        utilization=utilization,
-        bottleneck=max(utilization, key=lambda name: utilization[name].best),
-        stable=worst(growing.values()),
-        facts=(
-            *([f"overloaded: {', '.join(overloaded)}"] if overloaded else []),
-            *([RARE] if known else []),
-        ),
-        details={
-            "overloaded": overloaded,
-            "most_jobs": max(r.most_jobs for r in runs),
-            "from_idle_times": bool(known),
-        },
-        quantile=partial(_quantile, data, rows, time_unit(spec), overloaded, worst(growing.values())),
-        short=data.unsettled(),
-        effort={"passages": passages, "events": sum(r.events for r in runs)},
-    )
-
-
 def _all(spec: QueueingNetwork, data: Replications, overloaded: tuple[str, ...]) -> Any:
     """Yield place, metrics, and whether it is overloaded, of everything in the network."""
     classes = len(spec.classes)
@@ -455,10 +400,50 @@ class NetworkExperiment(Experiment):
 
     def found(self, runs: list[Run]) -> dict[str, Any]:
         """Return the estimates of finished replications."""
-        return summarize(
-            self.spec,
-            runs,
-            passages=self.passages,
-            confidence=self.confidence,
-            antithetic=self.antithetic,
+        spec, confidence = self.spec, self.confidence
+        if self.antithetic and len(runs) % 2:
+            raise ValueError(f"replications must be even where they are antithetic, got {len(runs)}")
+        data = Replications(runs, confidence=confidence, together=2 if self.antithetic else 1)
+        growing = _growing(spec, runs)
+        overloaded = tuple(name for name, keeps_up in growing.items() if keeps_up is False)
+        metrics: dict[str, Estimate] = {}
+        for place, estimates, full in _all(spec, data, overloaded):
+            for name, estimate in estimates.items():
+                endless = full and name in ENDLESS
+                metrics[name + place] = exactly(INF, confidence=confidence) if endless else estimate
+        for _, names, totals, weights in _averaged(spec, runs):
+            longer = lopsidedness(totals, weights, confidence=confidence)
+            metrics |= {name: metrics[name].stretched(longer) for name in names}
+        rows = _rows(spec)
+        doubts = _doubts(spec, data, rows, self.passages)
+        known = idle_time_estimates(spec, runs, confidence=confidence) if doubts and not overloaded else {}
+        for name, doubt in doubts.items():
+            if np.isfinite(metrics[name].best):
+                metrics[name] = known.get(name) or metrics[name].doubted(doubt)
+        rest = _rest_of_traces(spec, runs)
+        if rest:
+            metrics = {
+                name: e.doubted(rest, low=0.0)
+                if name.partition("[")[0] in ENDLESS and np.isfinite(e.best)
+                else e
+                for name, e in metrics.items()
+            }
+        utilization = {name: metrics["utilization" + _place(spec, name)] for name in spec.station_names}
+        return dict(
+            metrics=metrics,
+            utilization=utilization,
+            bottleneck=max(utilization, key=lambda name: utilization[name].best),
+            stable=worst(growing.values()),
+            facts=(
+                *([f"overloaded: {', '.join(overloaded)}"] if overloaded else []),
+                *([RARE] if known else []),
+            ),
+            details={
+                "overloaded": overloaded,
+                "most_jobs": max(r.most_jobs for r in runs),
+                "from_idle_times": bool(known),
+            },
+            quantile=partial(_quantile, data, rows, time_unit(spec), overloaded, worst(growing.values())),
+            short=data.unsettled(),
+            effort={"passages": self.passages, "events": sum(r.events for r in runs)},
         )

@@ -15,9 +15,9 @@ from validate.engine.calendar import ENTRY
 from validate.engine.sampling import ROW
 
 
-def _constants(count: int) -> Any:
-    """Return 0, 1, ... as NumPy's integers: functions are compiled anew for each plain one they get."""
-    return map(np.int64, range(count))
+def constants(first: int, count: int) -> Any:
+    """Return numbers as NumPy's integers: functions are compiled anew for each plain one they get."""
+    return map(np.int64, range(first, first + count))
 
 
 NONE: Any = np.int64(-1)
@@ -25,19 +25,19 @@ YES: Any = np.bool_(True)
 NO: Any = np.bool_(False)
 
 # Phases of a job.
-FREE, WAITING, SERVED, BLOCKED, FORKED = _constants(5)
+FREE, WAITING, SERVED, BLOCKED, FORKED = constants(0, 5)
 # What a full station does to jobs of the network.
-LOSE, HOLD_AFTER, HOLD_BEFORE = _constants(3)
+LOSE, HOLD_AFTER, HOLD_BEFORE = constants(0, 3)
 # States of a station's server as a whole.
-ON, STARTING, AWAY, OFF = _constants(4)
+ON, STARTING, AWAY, OFF = constants(0, 4)
 # Disciplines.
-FIFO, LIFO, LIFO_PREEMPTIVE, PRIORITY, PRIORITY_PREEMPTIVE, SHARING = _constants(6)
+FIFO, LIFO, LIFO_PREEMPTIVE, PRIORITY, PRIORITY_PREEMPTIVE, SHARING = constants(0, 6)
 # Routing rules.
-RANDOM, IN_TURN, SHORTEST, BY_STATE = _constants(4)
+RANDOM, IN_TURN, SHORTEST, BY_STATE = constants(0, 4)
 # Why the kernel returned.
-REACHED, POOL_FULL, BUFFER_FULL, STUCK = _constants(4)
+REACHED, POOL_FULL, BUFFER_FULL, STUCK = constants(0, 4)
 # How a job left a node.
-COMPLETED, LOST, RENEGED = _constants(3)
+COMPLETED, LOST, RENEGED = constants(0, 3)
 
 JOB = np.dtype(
     [

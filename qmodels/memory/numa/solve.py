@@ -159,11 +159,11 @@ def solve_numa(machine: NumaMachine) -> Answer:
 
     References
     ----------
-    .. [1] See `qmodels.systems.memory.numa_parts.NumaChip`.
+    .. [1] See `qmodels.systems.memory.numa_system.NumaChip`.
 
     Examples
     --------
-    >>> from qmodels.systems.memory.numa_parts import BlockWork
+    >>> from qmodels.systems.memory.numa_system import BlockWork
     >>> one, clustered = (
     ...     solve_numa(NumaMachine(work=BlockWork(placement=placement, compute_cycles=0.0)))
     ...     for placement in ("one", "clustered")

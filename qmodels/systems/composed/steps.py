@@ -293,7 +293,8 @@ def step_name(step: Any) -> str:
     return f"{spec_word(type(step))} {of}".strip()
 
 
-def _read_steps(name: str, value: Any) -> tuple[Any, ...]:
+def read_program(name: str, value: Any) -> tuple[Any, ...]:
+    """Return a program as a tuple; one step alone is one, too."""
     members = (value,) if isinstance(value, STEPS) else value
     if isinstance(members, str) or not isinstance(members, list | tuple):
         raise ValueError(f"{name} must be a tuple of steps, got {shown(value)}")
@@ -304,13 +305,10 @@ def _read_steps(name: str, value: Any) -> tuple[Any, ...]:
     return tuple(members)
 
 
-read_program = _read_steps
-
-
 def _programs(name: str, value: Any) -> tuple[tuple[Any, ...], ...]:
     if isinstance(value, str) or not isinstance(value, list | tuple):
         raise ValueError(f"{name} must be a tuple of tuples of steps, got {shown(value)}")
-    return tuple(_read_steps(name, one) for one in value)
+    return tuple(read_program(name, one) for one in value)
 
 
 def _count(name: str, value: Any) -> Any:
@@ -344,7 +342,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     **dict.fromkeys(("bytes", "reply_bytes"), partial(whole, minimum=0, maximum=2**20)),
     **dict.fromkeys(("same", "by_line", "counted"), partial(instance, (bool,), "true or false")),
     **dict.fromkeys(("blocks", "count"), _count),
-    **dict.fromkeys(("private", "hit", "miss", "further", "steps"), _read_steps),
+    **dict.fromkeys(("private", "hit", "miss", "further", "steps"), read_program),
     **dict.fromkeys(("branches", "choices"), _programs),
     **dict.fromkeys(("use", "stream"), _text),
     "addresses": partial(checks.choice, allowed=ADDRESSES),

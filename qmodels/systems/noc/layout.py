@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isqrt, prod
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.systems.spec.ranges import Declared, choice, count
 
 KINDS = ("spidergon", "ring", "mesh", "torus", "crossbar", "bus", "custom")
@@ -27,6 +29,15 @@ def grid_nodes(shape: tuple[int, ...]) -> int:
         checks.one_number("topology.shape", side)
         checks.count("topology.shape", side, maximum=MOST_NODES)
     return prod(shape)
+
+
+def distances(count: int, links: Sequence[tuple[int, int]], start: Any = None) -> FloatArray:
+    """Return the number of links from each of n places to each, or from some alone; ``inf`` to no avail."""
+    from scipy.sparse import coo_array, csgraph
+
+    rows, columns = np.array(links, dtype=np.int64).reshape(-1, 2).T
+    graph = coo_array((np.ones(rows.size), (rows, columns)), shape=(count, count)).tocsr()
+    return np.asarray(csgraph.shortest_path(graph, unweighted=True, indices=start))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,19 +123,11 @@ class Layout(Declared, prefix="topology."):
             self._check_connected()
 
     def _check_connected(self) -> None:
-        ahead: list[list[int]] = [[] for _ in range(self.nodes)]
-        back: list[list[int]] = [[] for _ in range(self.nodes)]
-        for u, v in self.edges:
-            ahead[u].append(v)
-            back[v].append(u)
-        for neighbours, what in ((ahead, "reach node {} from node 0"), (back, "reach node 0 from node {}")):
-            seen, todo = {0}, [0]
-            while todo:
-                new = [v for v in neighbours[todo.pop()] if v not in seen]
-                seen.update(new)
-                todo.extend(new)
-            if len(seen) < self.nodes:
-                raise ValueError(f"topology.edges must {what.format(min(set(range(self.nodes)) - seen))}")
+        back = [(v, u) for u, v in self.edges]
+        for links, what in ((self.edges, "reach node {} from node 0"), (back, "reach node 0 from node {}")):
+            out = np.flatnonzero(np.isinf(distances(self.nodes, links, 0)))
+            if out.size:
+                raise ValueError(f"topology.edges must {what.format(out[0])}")
 
     @cached_property
     def dimensions(self) -> tuple[int, ...]:

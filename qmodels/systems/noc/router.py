@@ -11,6 +11,7 @@ from qmodels.systems.spec.ranges import Declared, choice, count, positive
 
 ARBITRATIONS = ("round_robin", "fcfs", "priority", "weighted")
 PRIORITIES = 8
+"""Fixed priorities of the switches: 0 is served first, 7 last."""
 
 
 @dataclass(frozen=True, kw_only=True)

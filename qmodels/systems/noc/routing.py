@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
-from qmodels.systems.noc.layout import Layout
+from qmodels.systems.noc.layout import Layout, distances
 from qmodels.systems.noc.routes import ANY_CLASS, Routes, SourceRoute
 
 ROUTINGS = ("default", "dimension-order", "across-first", "shortest", "up-down", "o1turn", "table")
@@ -254,26 +254,17 @@ def next_hops(topology: Layout, up_down: bool) -> IntArray:
         for u, v in links:
             if (v, u) not in set(links):
                 raise ValueError(f"routing 'up-down' needs links both ways, got {u}->{v} alone")
-        level = _distances(n, links)[0]
+        level = distances(n, links)[0]
         is_up = {(u, v): (level[v], v) < (level[u], u) for u, v in links}
         steps = [(u, v) if is_up[u, v] else (u, v + n) for u, v in links]
         steps += [(u + n, v + n) for u, v in links if not is_up[u, v]]
     states = 2 * n if up_down else n
-    distance = _distances(states, steps)
+    distance = distances(states, steps)
     distance = np.minimum(distance[:, :n], distance[:, -n:])
     following = np.full((states, n), -1, dtype=np.int64)
     for u, v in sorted(steps, key=lambda step: (step[1] % n, step[1]), reverse=True):
         following[u, distance[v] < distance[u]] = v
     return following
-
-
-def _distances(count: int, steps: Sequence[tuple[int, int]]) -> FloatArray:
-    """Return the number of steps from each state to each."""
-    from scipy.sparse import coo_array, csgraph
-
-    rows, columns = np.array(steps, dtype=np.int64).reshape(-1, 2).T
-    graph = coo_array((np.ones(rows.size), (rows, columns)), shape=(count, count)).tocsr()
-    return np.asarray(csgraph.shortest_path(graph, unweighted=True))
 
 
 def table_routes(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -12,7 +11,8 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.systems.noc.layout import GRIDS, Layout
+from qmodels.guarded import guarded
+from qmodels.systems.noc.layout import GRIDS, MOST_NODES, Layout, distances, grid_nodes
 from qmodels.systems.noc.routes import Routes
 from qmodels.systems.noc.routing import find_routes
 from qmodels.systems.spec.cost import afford
@@ -20,8 +20,6 @@ from qmodels.systems.spec.text.reading import Place
 
 if TYPE_CHECKING:
     import networkx as nx
-from qmodels.guarded import guarded
-from qmodels.systems.noc.layout import MOST_NODES, grid_nodes
 
 LABELLED = 128
 """Most nodes that are numbered: more would hide the links."""
@@ -196,8 +194,6 @@ class Topology(Layout):
 
     def plot(self) -> Any:
         """Return a matplotlib figure, which a notebook shows at once: routers, links, and what nodes are."""
-        from qmodels.systems.noc.topology import topology_figure
-
         return topology_figure(self)
 
     def graph(self) -> nx.DiGraph[Any]:
@@ -252,21 +248,9 @@ def afford_routes(field: str, topology: Topology, pairs: float) -> None:
 
 def _mean_distance(topology: Topology) -> float:
     """Return the mean number of links from a router to all, over a few of them."""
-    onward: dict[int, list[int]] = {}
-    for source, target in topology.links:
-        onward.setdefault(source, []).append(target)
-    total = 0
     some = range(0, topology.routers, max(1, topology.routers // LOOKED))
-    for start in some:
-        distance, ahead = {start: 0}, deque([start])
-        while ahead:
-            here = ahead.popleft()
-            for there in onward.get(here, ()):
-                if there not in distance:
-                    distance[there] = distance[here] + 1
-                    ahead.append(there)
-        total += sum(distance.values())
-    return total / topology.routers / len(some)
+    found = distances(topology.routers, topology.links, list(some))
+    return float(np.where(np.isinf(found), 0.0, found).mean())
 
 
 @guarded

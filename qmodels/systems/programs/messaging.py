@@ -12,7 +12,7 @@ import numpy as np
 from qmodels import checks
 from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.patterns import uniform
-from qmodels.systems.noc.router import Router
+from qmodels.systems.noc.router import PRIORITIES, Router
 from qmodels.systems.noc.routes import PathTable
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topology import Topology
@@ -104,9 +104,6 @@ def _all_pairs(
         first.setdefault(pair, flow)
     return table, first
 
-
-PRIORITIES = 8
-"""Fixed priorities of the switches: 0 is served first, 7 last."""
 
 FORMS = {
     "compute": "compute CYCLES",

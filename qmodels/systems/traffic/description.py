@@ -25,6 +25,7 @@ from qmodels.systems.traffic.trace_statistics import (
     slowest,
     steadiness,
     time_text,
+    trace_figure,
 )
 
 Row = tuple[str, float | str, str, str]
@@ -211,8 +212,6 @@ class TraceDescription:
 
     def plot(self) -> Any:
         """Return a figure: the rate over time, the dispersion over time scales, the sizes, the gaps."""
-        from qmodels.systems.traffic.trace_statistics import trace_figure
-
         return trace_figure(self)
 
     def __repr__(self) -> str:

@@ -22,7 +22,7 @@ from qmodels.memory.numa.network import (
     turns,
 )
 from qmodels.memory.numa.solve import _lateness, numa_bounds, solve_numa
-from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine
+from qmodels.systems.memory.numa_system import BlockWork, DmaEngine
 
 FETCH, WRITE = 100 + 192 * 45, 100 + 64 * 45
 

@@ -8,7 +8,7 @@ import pytest
 import qmodels as qm
 from qmodels import NumaMachine
 from qmodels.noc import cxl_pool
-from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
+from qmodels.systems.memory.numa_system import BlockWork, DmaEngine, NumaChip
 from qmodels.systems.noc.patterns import RateMatrix
 from validate import simulate
 

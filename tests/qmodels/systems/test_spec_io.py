@@ -16,7 +16,7 @@ import qmodels as qm
 from qmodels import JobClass, PacketProcessor, QueueingNetwork, Station, Workload, traffic
 from qmodels.systems.memory import dram_system
 from qmodels.systems.memory.dram_map import bit_fields
-from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
+from qmodels.systems.memory.numa_system import BlockWork, DmaEngine, NumaChip
 from qmodels.systems.programs.collectives import gather
 from qmodels.systems.programs.work_queues import Bag, Stealing
 from qmodels.systems.spec.hashing import stable_hash

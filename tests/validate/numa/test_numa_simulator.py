@@ -10,8 +10,14 @@ import pytest
 
 from qmodels import NumaMachine
 from qmodels.laws import Gamma
-from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
-from qmodels.systems.memory.numa_system import core_name, loading_name, memory_name
+from qmodels.systems.memory.numa_system import (
+    BlockWork,
+    DmaEngine,
+    NumaChip,
+    core_name,
+    loading_name,
+    memory_name,
+)
 from validate import simulate
 from validate.campaigns.experiment import Job
 from validate.composed.replication import FLOWS, PARTS, resources
