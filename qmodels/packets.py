@@ -4,8 +4,7 @@ from qmodels.systems.cache.spec import Llc
 from qmodels.systems.memory.dram import Dram
 from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.packets.free_list import FreeList
-from qmodels.systems.packets.packet_processor import PacketProcessor, ProcessorNoc
-from qmodels.systems.packets.processor_system import Cost, Energy
+from qmodels.systems.packets.packet_processor import Cost, Energy, PacketProcessor, ProcessorNoc
 
 __all__ = [
     "Cost",

@@ -17,7 +17,7 @@ def allowed(module: str) -> tuple[str, ...]:
     if module.startswith("cases") or module in BESIDE:
         return OURS
     if module.startswith("optimize"):
-        named = ("cost", "fields", "hashing", "pictures", "result", "store", "whole")
+        named = ("cost", "fields", "pictures", "result", "store", "whole")
         return ("optimize", *(f"qmodels.systems.spec.{name}" for name in named))
     if module.startswith("validate"):
         extra = ("qmodels.solve",) if module.startswith("validate.comparison") else ()

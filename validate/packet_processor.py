@@ -15,8 +15,7 @@ from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram import Dram
-from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.packets.processor_system import STAGES, processor_system
+from qmodels.systems.packets.packet_processor import STAGES, PacketProcessor, processor_system
 from qmodels.systems.spec.estimate import Estimate, exactly
 from qmodels.systems.traffic.arrivals import Recorded
 from validate.campaigns import experiment

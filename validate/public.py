@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qmodels.systems.spec.lazy_names import attached
+from qmodels.systems.spec.named import attached
 
 if TYPE_CHECKING:
     from qmodels.systems.spec.estimate import Estimate as Estimate

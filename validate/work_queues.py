@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
-from qmodels.systems.programs.region import Growth, grow
-from qmodels.systems.programs.work_queues import WorkQueues
+from qmodels.systems.programs.work_queues import Growth, WorkQueues, grow
 from qmodels.systems.spec.estimate import Estimate
 from validate.campaigns.experiment import Experiment, Job
 from validate.engine.jit import jit, part
@@ -381,7 +380,7 @@ class WorkQueuesExperiment(Experiment):
 
     Examples
     --------
-    >>> from qmodels.systems.programs.region import Cube, Growth
+    >>> from qmodels.systems.programs.work_queues import Cube, Growth
     >>> from validate import simulate
     >>> result = simulate(WorkQueues(tasks=Growth(grid=(9, 9, 9), body=Cube(side=7))), replications=4)
     >>> result.effort["tasks"], 1 < result.speedup.best < 16

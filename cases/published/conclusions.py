@@ -26,8 +26,7 @@ from cases.published.numbers import data_folder, write_rows
 from cases.published.paper import Paper, published_case
 from cases.tables import read_rows
 from qmodels import checks
-from qmodels.systems.spec.fields import replace_fields
-from qmodels.systems.spec.hashing import stable_text
+from qmodels.systems.spec.fields import replace_fields, stable_text
 from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 
 Reading = tuple[Any, str] | float

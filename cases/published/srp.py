@@ -22,7 +22,7 @@ from cases.published.numbers import Cell, published, select
 from optimize.programs.linear import Model
 from optimize.search.pareto import FloatArray
 from qmodels.systems.memory.numa_system import NumaMachine
-from qmodels.systems.programs.region import grow
+from qmodels.systems.programs.work_queues import grow
 
 WORK = ("blurring", "fetching", "renumbered")
 """Non-optimal blurring, the same without any computing, and blurring on cores numbered in no order."""

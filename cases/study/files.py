@@ -26,7 +26,7 @@ from cases.study.study import Part, Study, our_version
 from cases.tables import columns_of, csv_text, json_text, number, plain, rows_of
 from optimize.search.pareto import FloatArray
 from optimize.spaces.space import Space
-from qmodels.systems.spec.hashing import stable_hash
+from qmodels.systems.spec.fields import stable_hash
 from qmodels.systems.spec.kind import metric_of
 from qmodels.systems.spec.metrics import METRICS, is_relative
 from qmodels.systems.spec.text.toml import spec_from_toml, to_toml

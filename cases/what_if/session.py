@@ -19,8 +19,7 @@ from optimize.search.pareto import nondominated
 from qmodels.dispatch import solve
 from qmodels.systems.noc.topology import Topology, positions
 from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.spec.fields import array_fields, parts, varied_fields, walk
-from qmodels.systems.spec.hashing import stable_hash
+from qmodels.systems.spec.fields import array_fields, parts, stable_hash, varied_fields, walk
 from qmodels.systems.spec.kind import kind_of, metric_of
 from qmodels.systems.spec.store import said
 from qmodels.systems.spec.text.toml import spec_from_toml, to_toml

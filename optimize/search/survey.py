@@ -24,7 +24,7 @@ from optimize.spaces.numbering import Designs, Found, MisuseError, holes_of
 from optimize.spaces.running import PROBES, Plan, joined_found, results, spread
 from optimize.spaces.structure import cell_numbers
 from qmodels.systems.spec.cost import afford
-from qmodels.systems.spec.hashing import stable_text
+from qmodels.systems.spec.fields import stable_text
 
 if TYPE_CHECKING:
     from qmodels.systems.spec.store import ResultStore

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from optimize.spaces.numbering import Column, Columns, Designs, Found
 from optimize.spaces.space import Space
-from qmodels.systems.spec.hashing import stable_text
+from qmodels.systems.spec.fields import stable_text
 
 if TYPE_CHECKING:
     from qmodels.systems.spec.store import ResultStore

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.evidence.constants import kept
-from qmodels.systems.programs.region import Growth, grow
-from qmodels.systems.programs.work_queues import WorkQueues
+from qmodels.systems.programs.work_queues import Growth, WorkQueues, grow
 
 
 class RingLaw(NamedTuple):

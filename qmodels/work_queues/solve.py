@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from qmodels.systems.programs.region import Growth, grow
-from qmodels.systems.programs.work_queues import WorkQueues
+from qmodels.systems.programs.work_queues import Growth, WorkQueues, grow
 from qmodels.systems.spec.answer import Answer
 from qmodels.work_queues.growth import Rounds, expected_maximum, ring_block_imbalance, run_rounds
 

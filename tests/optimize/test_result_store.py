@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import optimize
-from qmodels.systems.spec.hashing import stable_text
+from qmodels.systems.spec.fields import stable_text
 from qmodels.systems.spec.store import APPLICATION_ID, VERSION, ResultStore
 
 ROOT = Path(optimize.__file__).parents[1]

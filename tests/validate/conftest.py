@@ -10,7 +10,7 @@ from qmodels.laws import Deterministic, Replay
 from qmodels.noc import Topology
 from qmodels.packets import Dram, FreeList, ProcessorNoc
 from qmodels.steps import Hold
-from qmodels.systems.packets.processor_system import processor_system
+from qmodels.systems.packets.packet_processor import processor_system
 from qmodels.traffic import fixed
 from validate.composed.replication import advance
 from validate.composed.world import new_machine

@@ -103,7 +103,7 @@ def test_the_state_of_the_simulators_is_that_of_their_sources(monkeypatch):
     original = Path.read_bytes
 
     def edited(path):
-        return original(path) + (b"#" if path.parts[-2:] == ("composed", "kernel.py") else b"")
+        return original(path) + (b"#" if path.parts[-2:] == ("composed", "machine.py") else b"")
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "read_bytes", edited)

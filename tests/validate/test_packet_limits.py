@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qmodels.packets import Llc
-from qmodels.systems.packets.processor_system import processor_system
+from qmodels.systems.packets.packet_processor import processor_system
 from qmodels.traffic import fixed
 from validate import simulate
 from validate.composed.replication import advance

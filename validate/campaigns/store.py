@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from qmodels import systems
-from qmodels.systems.spec.fields import is_spec, parts
-from qmodels.systems.spec.hashing import stable_hash
+from qmodels.systems.spec.fields import is_spec, parts, stable_hash
 from qmodels.systems.spec.nested import held
 from qmodels.systems.spec.whole import whole
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import IntArray
-from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.router import ARBITRATIONS, PRIORITIES, Router
+from qmodels.systems.noc.routes import PathTable
 
 CHANNEL = np.dtype(
     [
@@ -154,7 +154,7 @@ def _power_of_two(n: int) -> int:
     return 1 << max(0, (n - 1).bit_length())
 
 
-def new_world(table: FlowTable, router: Router, *, packets: int) -> World:
+def new_world(table: PathTable, router: Router, *, packets: int) -> World:
     """Return an empty network of channels, flows and their paths.
 
     ``packets`` can be under way, those in source queues included; see `grown`.
@@ -236,7 +236,7 @@ def _circuit_numbers(table: Any) -> IntArray:
     return numbers
 
 
-def _channels(table: FlowTable, router: Router, per_channel: int) -> Any:
+def _channels(table: PathTable, router: Router, per_channel: int) -> Any:
     kind = np.asarray(table.channel_kind)
     count = kind.size
     extra = np.asarray(table.channel_delay, dtype=np.int64)

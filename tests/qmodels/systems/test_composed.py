@@ -11,8 +11,7 @@ from optimize import field_paths, find_field, get_field, replace_fields
 from qmodels import laws, steps, traffic
 from qmodels.packets import FreeList
 from qmodels.systems.spec.describe import describe, json_schema
-from qmodels.systems.spec.fields import varied_fields
-from qmodels.systems.spec.hashing import stable_hash
+from qmodels.systems.spec.fields import stable_hash, varied_fields
 from qmodels.systems.spec.named import Named
 from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 from qmodels.systems.starters import small_system

@@ -8,8 +8,7 @@ from qmodels.systems.memory.dram import Dram
 from qmodels.systems.memory.dram_power import DEVICES, channel_price
 from qmodels.systems.memory.dram_system import dram
 from qmodels.systems.memory.dram_timing import PRESETS
-from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.packets.processor_system import Cost, Energy
+from qmodels.systems.packets.packet_processor import Cost, Energy, PacketProcessor
 
 
 @pytest.mark.parametrize("name", DEVICES)

@@ -11,7 +11,7 @@ from hypothesis import strategies as hs
 
 from qmodels.laws import formulas
 from qmodels.systems.laws import times as laws
-from qmodels.systems.spec.hashing import stable_hash
+from qmodels.systems.spec.fields import stable_hash
 
 means = hs.floats(1e-3, 1e3)
 

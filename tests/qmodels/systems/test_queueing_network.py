@@ -9,7 +9,7 @@ import pytest
 
 from qmodels import JobClass, QueueingNetwork, Station, single_station, tandem
 from qmodels.laws import Erlang, Exponential, Geometric
-from qmodels.systems.spec.hashing import stable_hash
+from qmodels.systems.spec.fields import stable_hash
 from qmodels.systems.stations.parts import ForkJoin
 from qmodels.systems.stations.routing import LEAVE, Cyclic, ShortestQueue, StateDependent
 

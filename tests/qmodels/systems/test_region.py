@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmodels.systems.programs.region import Cube, Drawn, Growth, Uneven, body_blocks, grow
+from qmodels.systems.programs.work_queues import Cube, Drawn, Growth, Uneven, body_blocks, grow
 
 
 def reachable(image, seed, side):

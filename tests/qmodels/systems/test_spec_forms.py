@@ -16,7 +16,7 @@ from qmodels.parts import BankedChannels
 from qmodels.systems.noc.memory import Interleaved
 from qmodels.systems.packets.data_queueing import QueueTraffic
 from qmodels.systems.programs.collectives import gather
-from qmodels.systems.programs.region import Growth
+from qmodels.systems.programs.work_queues import Growth
 from qmodels.systems.spec.kind import KINDS, kind_named
 from qmodels.systems.spec.nested import _parts
 from qmodels.systems.spec.text.reading import Place

@@ -19,7 +19,7 @@ from qmodels.systems.memory.dram_map import bit_fields
 from qmodels.systems.memory.numa_system import BlockWork, DmaEngine, NumaChip
 from qmodels.systems.programs.collectives import gather
 from qmodels.systems.programs.work_queues import Bag, Stealing
-from qmodels.systems.spec.hashing import stable_hash
+from qmodels.systems.spec.fields import stable_hash
 from qmodels.systems.spec.text.toml import from_toml, read_value, to_toml
 from qmodels.systems.stations.routing import Cyclic, StateDependent
 from qmodels.traffic import OnOff, Poisson, Recorded, SizeLaw, Trace, bimodal, fixed, heavy_tailed, imix
@@ -249,7 +249,7 @@ def test_hash_of_a_trace_is_that_of_its_packets() -> None:
 def test_hash_is_the_same_in_another_process() -> None:
     program = (
         "from qmodels.systems.packets.packet_processor import PacketProcessor\n"
-        "from qmodels.systems.spec.hashing import stable_hash\n"
+        "from qmodels.systems.spec.fields import stable_hash\n"
         "print(stable_hash(PacketProcessor()))\n"
     )
     root = Path(__file__).parents[3]

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from qmodels import WorkQueues
-from qmodels.systems.programs.region import Cube, Growth
-from qmodels.systems.programs.work_queues import Bag, RunQueues, TaskCosts
+from qmodels.systems.programs.work_queues import Bag, Cube, Growth, RunQueues, TaskCosts
 
 
 def test_parts_of_the_image():

@@ -8,8 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmodels import WorkQueues
-from qmodels.systems.programs.region import Cube, Growth, Uneven
-from qmodels.systems.programs.work_queues import Bag, Clusters, RunQueues, Stealing, TaskCosts
+from qmodels.systems.programs.work_queues import (
+    Bag,
+    Clusters,
+    Cube,
+    Growth,
+    RunQueues,
+    Stealing,
+    TaskCosts,
+    Uneven,
+)
 from qmodels.systems.spec.metrics import METRICS
 from qmodels.work_queues.growth import (
     LAW,

@@ -8,8 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmodels import WorkQueues
-from qmodels.systems.programs.region import Cube, Drawn, Growth, Uneven
-from qmodels.systems.programs.work_queues import Bag, Clusters, RunQueues, Stealing, TaskCosts
+from qmodels.systems.programs.work_queues import (
+    Bag,
+    Clusters,
+    Cube,
+    Drawn,
+    Growth,
+    RunQueues,
+    Stealing,
+    TaskCosts,
+    Uneven,
+)
 from validate import simulate
 from validate import work_queues as c
 from validate.campaigns.experiment import Job
