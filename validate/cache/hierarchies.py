@@ -12,18 +12,14 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from qmodels.systems.cache.spec import CacheSystem, feistel, line_popularity
+from qmodels.systems.cache.spec import HASHES, INCLUSIONS, REPLACEMENTS, CacheSystem, feistel, line_popularity
 from qmodels.systems.traffic.popularity import MOST_ENTRIES, Zipf
 from validate.cache.kernels import (
     CACHE,
-    HASHES,
-    INCLUSIONS,
     LAW,
     PLAN,
-    REPLACEMENTS,
     SLOT,
     access,
-    alias,
     alias_line,
     new_caches,
     run,
@@ -32,6 +28,7 @@ from validate.cache.kernels import (
     zipf_line,
 )
 from validate.engine.jit import lean
+from validate.engine.sampling import alias_table
 from validate.engine.streams import uniform
 
 SOURCES = ("replacement", "cores", "lines")
@@ -123,9 +120,7 @@ def _popularity(spec: CacheSystem, most_entries: int) -> tuple[Any, Any, Any, An
     per_line, seed = int(spec.entries_per_line), int(spec.assignment_seed)
     if spec.popularity.entries <= most_entries:
         p, _ = line_popularity(spec.popularity, per_line, spec.assignment, seed)
-        cut, other = np.empty(len(p)), np.empty(len(p), dtype=np.int32)
-        alias(p, cut, other)
-        return cut, other, law, keys
+        return *alias_table(p / np.cumsum(p)[-1] * len(p)), law, keys
     half, keys[0] = feistel(spec.popularity.entries, seed)
     zipf = spec.popularity
     assert isinstance(zipf, Zipf)

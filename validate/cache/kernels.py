@@ -33,39 +33,6 @@ LAW = np.dtype(
 _step = lean_part(feistel_step)
 
 
-@jit
-def alias(p: Any, cut: Any, other: Any) -> None:
-    """Fill the alias table of weights (Walker's method by Vose's algorithm)."""
-    n = p.size
-    small = np.empty(n, dtype=np.int64)
-    large = np.empty(n, dtype=np.int64)
-    smalls = larges = 0
-    total = p.sum()
-    for k in range(n):
-        cut[k] = p[k] / total * n
-        other[k] = k
-        if cut[k] < 1.0:
-            small[smalls] = k
-            smalls += 1
-        else:
-            large[larges] = k
-            larges += 1
-    while smalls > 0 and larges > 0:
-        smalls -= 1
-        low = small[smalls]
-        high = large[larges - 1]
-        other[low] = high
-        cut[high] -= 1.0 - cut[low]
-        if cut[high] < 1.0:
-            larges -= 1
-            small[smalls] = high
-            smalls += 1
-    for k in range(smalls):
-        cut[small[k]] = 1.0
-    for k in range(larges):
-        cut[large[k]] = 1.0
-
-
 @lean
 def alias_line(cut: Any, other: Any, streams: Any, stream: int) -> Any:
     """Return a random line of an alias table."""
@@ -143,7 +110,7 @@ DIRECT = 0
 """The mask of an index that has a place for every line."""
 MOST_DIRECT = 4_000_000
 LRU, FIFO, RANDOM = range(3)
-REPLACEMENTS = ("lru", "fifo", "random")
+"""As `qmodels.systems.cache.spec.REPLACEMENTS`; those below are as `INCLUSIONS` and `HASHES` there."""
 CACHE = np.dtype(
     [
         ("first", "i8"),
@@ -313,9 +280,7 @@ def _forget(caches: Any, slots: Any, table: Any, cache: int, line: int) -> None:
 
 
 COPY, INCLUSIVE, EXCLUSIVE, KEPT = range(4)
-INCLUSIONS = ("copy", "inclusive", "exclusive", "kept")
 MODULO, XOR, MIXED = range(3)
-HASHES = ("modulo", "xor", "mixed")
 BLOCK = 256
 PLAN = np.dtype(
     [("cores", "i8"), ("private", "i8"), ("slices", "i8"), ("hashing", "i8"), ("inclusion", "i8")]

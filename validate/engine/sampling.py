@@ -18,7 +18,7 @@ from qmodels.systems.laws import times as law_types
 from qmodels.systems.laws.kinds import require_law
 from qmodels.systems.laws.times import Law
 from validate.engine.histogram import BINS, FIRST, SHIFT
-from validate.engine.jit import apart, lean, lean_part, quick
+from validate.engine.jit import apart, jit, lean, lean_part, quick
 from validate.engine.streams import new_streams, uniform
 
 _LAST = BINS - 1
@@ -369,3 +369,45 @@ def normal_quantile(u: float) -> float:
     r = sqrt(-log(min(u, 1 - u)))
     tail = _rational(r - 1.6, _NEAR[0], _NEAR[1]) if r <= 5 else _rational(r - 5, _FAR[0], _FAR[1])
     return tail if centre > 0 else -tail
+
+
+def alias_table(weights: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]:
+    """Return for each of some weights of mean 1 the probability to keep it, and what is taken otherwise.
+
+    References
+    ----------
+    .. [1] M. D. Vose, "A linear algorithm for generating random numbers with a given distribution", IEEE
+       Transactions on Software Engineering 17(9), 1991; the method is A. J. Walker's, 1977.
+
+    Examples
+    --------
+    >>> alias_table(np.array([0.5, 1.5]))
+    (array([0.5, 1. ]), array([1, 1], dtype=int32))
+    """
+    keep, other = np.array(weights, dtype=float), np.arange(len(weights), dtype=np.int32)
+    _fill_alias(keep, other)
+    return keep, other
+
+
+@jit
+def _fill_alias(keep: Any, other: Any) -> None:
+    small, large = np.empty(keep.size, dtype=np.int64), np.empty(keep.size, dtype=np.int64)
+    smalls = larges = 0
+    for k in range(keep.size):
+        if keep[k] < 1.0:
+            small[smalls] = k
+            smalls += 1
+        else:
+            large[larges] = k
+            larges += 1
+    while smalls > 0 and larges > 0:
+        smalls -= 1
+        low, high = small[smalls], large[larges - 1]
+        other[low] = high
+        keep[high] -= 1.0 - keep[low]
+        if keep[high] < 1.0:
+            larges -= 1
+            small[smalls] = high
+            smalls += 1
+    keep[small[:smalls]] = 1.0
+    keep[large[:larges]] = 1.0

@@ -20,7 +20,7 @@ from qmodels.systems.traffic.arrivals import OnOff, Poisson
 from validate.engine.calendar import EARLY, new_calendar, next_event, put, schedule
 from validate.engine.histogram import BINS
 from validate.engine.jit import inlined, lean
-from validate.engine.sampling import bin_of, draw, law_table
+from validate.engine.sampling import alias_table, bin_of, draw, law_table
 from validate.engine.streams import new_streams, uniform
 from validate.noc.flits import send
 from validate.noc.kernel import quiet, step
@@ -331,31 +331,6 @@ def run_closed(world: World, traffic: Closed, meter: Meter, until: int, packets:
     return DONE
 
 
-def alias_table(weights: FloatArray) -> tuple[FloatArray, npt.NDArray[np.int64]]:
-    """Return for each entry the probability to keep it and the entry taken otherwise.
-
-    References
-    ----------
-    .. [1] A. J. Walker, "An efficient method for generating discrete random variables with general
-       distributions", ACM Transactions on Mathematical Software 3(3), 1977.
-
-    Examples
-    --------
-    >>> alias_table(np.array([1.0, 3.0]))
-    (array([0.5, 1. ]), array([1, 1]))
-    """
-    left = np.asarray(weights, dtype=float) / np.sum(weights) * weights.size
-    keep, other = np.ones(weights.size), np.arange(weights.size)
-    small, large = np.flatnonzero(left < 1).tolist(), np.flatnonzero(left >= 1).tolist()
-    while small and large:
-        one, giver = small.pop(), large[-1]
-        keep[one], other[one] = left[one], giver
-        left[giver] -= 1 - left[one]
-        if left[giver] < 1:
-            small.append(large.pop())
-    return keep, other
-
-
 def flow_groups(
     table: FlowTable, sources: Sequence[int], source: npt.NDArray[np.void]
 ) -> tuple[npt.NDArray[np.void], npt.NDArray[np.int64]]:
@@ -369,7 +344,8 @@ def flow_groups(
         # Flows are sorted by the order of their targets.
         changes = (first + 1 + np.flatnonzero(np.diff(table.order[first:end]))).tolist() if step else []
         for begin, stop in pairwise([first, *changes, end]):
-            keep, other = alias_table(table.share[begin:stop])
+            share = table.share[begin:stop]
+            keep, other = alias_table(share / np.sum(share) * share.size)
             pick["keep"][begin:stop], pick["other"][begin:stop] = keep, begin + other
             groups.append((begin, stop - begin))
         row["groups"] = len(groups) - row["first_group"]
