@@ -72,8 +72,8 @@ if TYPE_CHECKING:
     from qmodels.systems.stations.queueing_network import QueueingNetwork as QueueingNetwork
     from qmodels.systems.stations.queueing_network import single_station as single_station
     from qmodels.systems.stations.queueing_network import tandem as tandem
+    from qmodels.systems.traffic.arrivals import Workload as Workload
     from qmodels.systems.traffic.trace import read_trace as read_trace
-    from qmodels.systems.traffic.workload import Workload as Workload
     from qmodels.validate import compare as compare
     from qmodels.validate import simulate as simulate
 else:
@@ -104,7 +104,7 @@ else:
             "qmodels.systems.stations.parts": "JobClass Station",
             "qmodels.systems.stations.queueing_network": "QueueingNetwork single_station tandem",
             "qmodels.systems.traffic.trace": "read_trace",
-            "qmodels.systems.traffic.workload": "Workload",
+            "qmodels.systems.traffic.arrivals": "Workload",
             "qmodels.validate": "compare simulate",
         },
         GROUPS,

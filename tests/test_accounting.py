@@ -100,7 +100,7 @@ INPUTS: dict[str, str] = {
     "programs/work_queues: WorkQueues.serial_time": "one core's time for the work given, to compare with",
     "stations/checks: Wiring.arrival_rates": "offered jobs, by the law of their gaps",
     "traffic/sizes: SizeLaw.sample": "sizes of packets, drawn",
-    "traffic/workload: Workload.packet_rate": "offered packets, by load and sizes",
+    "traffic/arrivals: Workload.packet_rate": "offered packets, by load and sizes",
 }
 """Functions that calculate and that both sides call, by module and name, and what they say of a system."""
 
@@ -197,7 +197,7 @@ def test_metrics_that_are_the_same_on_both_sides_are_declared(kind):
 
 
 def test_the_tracer_itself():
-    from qmodels.systems.traffic.workload import Workload
+    from qmodels.systems.traffic.arrivals import Workload
 
     names = {name for _, name, _ in called(lambda: Workload().packet_rate)}
     assert "Workload.packet_rate" in names

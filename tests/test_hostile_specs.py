@@ -37,7 +37,7 @@ from qmodels.systems.spec.fields import field_names, is_spec, parts, replace_pat
 from qmodels.systems.spec.kind import KINDS, kind_named
 from qmodels.systems.spec.named import Named
 from qmodels.systems.spec.text.toml import from_toml, spec_from_toml, to_toml
-from qmodels.systems.stations.routing import Cyclic, ShortestQueue
+from qmodels.systems.stations.parts import Cyclic, ShortestQueue
 from qmodels.systems.traffic.popularity import GeometricPopularity
 from qmodels.traffic import MeasuredPopularity
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.composed.system import System
-from qmodels.systems.memory.dram import Dram
+from qmodels.systems.memory.dram_system import Dram
 from qmodels.systems.packets.packet_processor import STAGES, PacketProcessor, processor_system
 from qmodels.systems.spec.estimate import Estimate, exactly
 from qmodels.systems.traffic.arrivals import Recorded
@@ -23,7 +23,7 @@ from validate.composed.replication import FLOWS, advance, resources, seen, table
 from validate.composed.world import SETTLED_HOLDS, Machine, Rotations, new_machine, rotations
 from validate.dram import state as dram
 from validate.engine.histogram import INF, Histogram
-from validate.estimates.batch_means import warm_up
+from validate.estimates.doubts import warm_up
 from validate.estimates.intervals import (
     CONFIDENCE,
     FEWEST_OBSERVATIONS,

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from validate.calibration import calibrate as calibrate
     from validate.campaigns.experiment import Campaign as Campaign
     from validate.campaigns.experiment import CampaignInterrupted as CampaignInterrupted
+    from validate.campaigns.experiment import write_parquet as write_parquet
     from validate.campaigns.simulate import simulate as simulate
-    from validate.campaigns.store import write_parquet as write_parquet
     from validate.comparison.model import compare as compare
     from validate.comparison.paired import PairComparison as PairComparison
     from validate.comparison.result import Comparison as Comparison
@@ -31,9 +31,8 @@ else:
         {
             "validate.calibration": "Calibration calibrate",
             "qmodels.systems.spec.estimate": "Estimate",
-            "validate.campaigns.experiment": "Campaign CampaignInterrupted",
+            "validate.campaigns.experiment": "Campaign CampaignInterrupted write_parquet",
             "validate.campaigns.simulate": "simulate",
-            "validate.campaigns.store": "write_parquet",
             "validate.comparison.model": "compare",
             "validate.comparison.paired": "PairComparison",
             "validate.comparison.result": "Comparison SweepComparison",

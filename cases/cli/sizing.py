@@ -19,7 +19,7 @@ from qmodels.systems.spec.conditions import conditions, plain, quantity
 from qmodels.systems.spec.fields import find_field, get_field, replace_fields, takes_array
 from qmodels.systems.spec.metrics import is_relative
 from qmodels.systems.spec.result import table_html
-from qmodels.systems.traffic.workload import Workload
+from qmodels.systems.traffic.arrivals import Workload
 
 REACH = 16
 """Times a real value, and its part, up to which is looked by default; whole numbers from 1 to 4 times it."""

@@ -11,9 +11,8 @@ import numpy as np
 from cases.study.details import Section, front_section, trust
 from cases.study.study import Part
 from cases.tables import number
-from qmodels.systems.traffic.arrivals import Recorded
+from qmodels.systems.traffic.arrivals import Recorded, Workload
 from qmodels.systems.traffic.description import PART
-from qmodels.systems.traffic.workload import Workload
 
 
 def rescaled(spec: Any) -> str:

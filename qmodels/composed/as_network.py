@@ -17,9 +17,8 @@ from qmodels.systems.laws.kinds import LAWS, is_renewal, scaled
 from qmodels.systems.laws.phases import HyperExponential
 from qmodels.systems.laws.times import Deterministic, Exponential
 from qmodels.systems.spec.answer import Answer
-from qmodels.systems.stations.parts import JobClass, Station
+from qmodels.systems.stations.parts import LEAVE, JobClass, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork
-from qmodels.systems.stations.routing import LEAVE
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
 
 THINK, HOLD = "think ", "hold "

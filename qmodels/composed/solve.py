@@ -39,7 +39,7 @@ from qmodels.systems.composed.steps import (
     step_name,
 )
 from qmodels.systems.composed.system import System
-from qmodels.systems.memory.dram import Dram
+from qmodels.systems.memory.dram_system import Dram
 from qmodels.systems.noc.topology import afford_routes
 from qmodels.systems.spec.answer import Answer, Later
 from qmodels.systems.spec.cost import afford

@@ -21,8 +21,8 @@ from qmodels.networks.open.blocking import loss_network, tandem_blocking
 from qmodels.networks.open.fork_join import fork_join, fork_join_unequal
 from qmodels.queues.markovian.mmc import mm1
 from qmodels.systems.spec.answer import Answer
+from qmodels.systems.stations.parts import LEAVE
 from qmodels.systems.stations.queueing_network import QueueingNetwork
-from qmodels.systems.stations.routing import LEAVE
 
 INF = float("inf")
 

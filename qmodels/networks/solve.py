@@ -31,8 +31,8 @@ from qmodels.networks.open.qna import qna
 from qmodels.networks.station import solve_station
 from qmodels.systems.laws.kinds import is_exponential, is_renewal, phase_type
 from qmodels.systems.spec.answer import Answer
+from qmodels.systems.stations.parts import LEAVE, Probabilistic
 from qmodels.systems.stations.queueing_network import QueueingNetwork
-from qmodels.systems.stations.routing import LEAVE, Probabilistic
 
 INF = float("inf")
 _BCMP = {"sharing": "ps", "lifo-preemptive": "lcfs", "fifo": "fcfs"}

@@ -15,9 +15,8 @@ from qmodels.numerics.tables import distinct
 from qmodels.packet_processor.controllers.table import Controlled, check_controlled, controlled
 from qmodels.packet_processor.trials.columns import TrialColumns, trial_columns
 from qmodels.packet_processor.trials.density import Density, RowVisits, density, row_visits
-from qmodels.systems.memory.dram import Dram
 from qmodels.systems.memory.dram_map import Interleaved
-from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.memory.dram_system import Dram, DramSystem
 from qmodels.systems.memory.memory_map import scatter
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import array_fields

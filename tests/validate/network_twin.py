@@ -8,7 +8,7 @@ streams, but shares nothing else with the kernel.
 import heapq
 from itertools import count
 
-from qmodels.systems.stations.routing import LEAVE
+from qmodels.systems.stations.parts import LEAVE
 from validate.engine.sampling import draw, law_table
 from validate.engine.streams import new_streams, uniform
 

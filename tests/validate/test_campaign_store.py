@@ -22,8 +22,8 @@ from numpy.testing import assert_array_equal
 from qmodels.systems.spec import kind
 from qmodels.systems.spec.store import ResultStore
 from validate import CampaignInterrupted, simulate
-from validate.campaigns import store as campaign_store
-from validate.campaigns.store import decode, encode, keys_of
+from validate.campaigns import experiment as campaign_store
+from validate.campaigns.experiment import decode, encode, keys_of
 from validate.packet_processor import Job, Run, run_replication
 
 HERE = Path(__file__).parent
@@ -171,7 +171,7 @@ CAMPAIGN = """
 import sys
 import toy_simulator
 from validate import simulate
-from validate.campaigns import store as campaign_store
+from validate.campaigns import experiment as campaign_store
 toy_simulator.register()
 campaign_store.simulators = lambda: "toy"  # so that edits between the starts do not matter
 specs = [toy_simulator.Toy(mean=float(k), spread=k / 20) for k in range(1, 6)]

@@ -21,7 +21,7 @@ from qmodels.laws import (
 )
 from validate import Estimate, compare, simulate
 from validate.engine.histogram import Histogram
-from validate.estimates.heavy_tails import decisive_share, lopsidedness, skewness_of_means, tail_index
+from validate.estimates.doubts import decisive_share, lopsidedness, skewness_of_means, tail_index
 from validate.estimates.intervals import more_replications
 from validate.network.recursions import relaxations
 from validate.network.run import NetworkExperiment

@@ -17,7 +17,7 @@ from qmodels import JobClass, QueueingNetwork, Station, single_station, tandem
 from qmodels.laws import Deterministic, Empirical, Erlang, Exponential, Geometric, HyperExponential, Replay
 from qmodels.systems.stations.parts import DISCIPLINES, ForkJoin
 from validate import simulate
-from validate.campaigns.store import decode, encode
+from validate.campaigns.experiment import decode, encode
 from validate.engine.calendar import EARLY, LATE, drop, new_calendar, pending, put
 from validate.network.replication import (
     OUTCOMES,

@@ -11,7 +11,7 @@ import pytest
 
 from qmodels import JobClass, QueueingNetwork, Station, queues, single_station, tandem
 from qmodels.laws import MAP, Deterministic, Empirical, Exponential, HyperExponential
-from qmodels.systems.stations.routing import Cyclic, ShortestQueue, StateDependent
+from qmodels.systems.stations.parts import Cyclic, ShortestQueue, StateDependent
 from validate import simulate
 
 ONE = Exponential(mean=1.0)

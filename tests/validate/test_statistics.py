@@ -10,7 +10,7 @@ from validate import Estimate
 from validate.engine.histogram import BINS, Histogram, bins_of, merged, middle_of
 from validate.engine.jit import jit
 from validate.engine.sampling import bin_of
-from validate.estimates.batch_means import batch_means, lag_one_correlation, warm_up
+from validate.estimates.doubts import batch_means, lag_one_correlation, warm_up
 from validate.estimates.intervals import (
     busy_interval,
     mean_interval,

@@ -19,8 +19,7 @@ from typing import Any, Self
 from qmodels import checks
 from qmodels.systems.spec.estimate import Estimate
 from qmodels.systems.spec.store import ResultStore
-from validate.campaigns.experiment import Experiment
-from validate.campaigns.store import decode, encode, keys_of
+from validate.campaigns.experiment import Experiment, decode, encode, keys_of
 from validate.estimates.intervals import more_replications
 
 Progress = Callable[[int, int], None]

@@ -150,7 +150,7 @@ def simulate(
     --------
     >>> from dataclasses import replace
     >>> from qmodels.systems.packets.packet_processor import PacketProcessor
-    >>> from qmodels.systems.traffic.workload import Workload
+    >>> from qmodels.systems.traffic.arrivals import Workload
     >>> loads = [PacketProcessor(workload=Workload(load_factor=load)) for load in (0.2, 0.9)]
     >>> low, high = simulate(loads, packets=2000, replications=2, saturation=False)
     >>> low.packet_latency.best < high.packet_latency.best

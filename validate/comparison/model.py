@@ -303,7 +303,7 @@ def points_of_runs(
 
     ``runs``: settings of each run; ``varied``: names of those that differ between runs.
 
-    >>> from qmodels.systems.traffic.workload import Workload
+    >>> from qmodels.systems.traffic.arrivals import Workload
     >>> load = Workload(load_factor=np.array([0.5, 1.0]))
     >>> rows, specs = points_of_runs(load, [{"load_factor": 1.0}, {"load_factor": 0.5}], ["load_factor"])
     >>> [one.load_factor for one in specs]

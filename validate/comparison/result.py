@@ -14,7 +14,7 @@ from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.systems.spec.estimate import Estimate
 from qmodels.systems.spec.store import UNDECIDED
-from validate.campaigns.store import write_csv
+from validate.campaigns.experiment import write_csv
 from validate.comparison.metrics import is_share, signed_error
 
 if TYPE_CHECKING:

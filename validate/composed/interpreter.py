@@ -31,7 +31,7 @@ from validate.engine.calendar import drop
 from validate.engine.jit import lean_part
 from validate.engine.sampling import draw
 from validate.engine.streams import uniform
-from validate.network.routes import unlink
+from validate.network.service import unlink
 from validate.network.state import NONE, World
 
 

@@ -26,7 +26,7 @@ from validate.cache.hierarchies import SOURCES, Hierarchies, new_hierarchies, wa
 from validate.composed.memories import Located, memories, named
 from validate.composed.state import CHOICE, SERVER
 from validate.data_queueing.free_lists import NOWHERE, BlockPools, new_pools
-from validate.dram.channels import Channels, new_channels, with_room
+from validate.dram.kernel import Channels, new_channels, with_room
 from validate.engine.pointers import table_of
 from validate.engine.streams import new_streams
 from validate.network.state import NONE

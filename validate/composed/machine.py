@@ -26,15 +26,14 @@ from validate.composed.state import (
 )
 from validate.composed.strands import arrive, be_born, finish, finish_shared, go_on, pass_again, wake_at
 from validate.data_queueing.free_lists import BlockPools, end_access
-from validate.dram.channels import NEVER, Channels, advance, offer, take_ended
+from validate.dram.kernel import NEVER, Channels, advance, offer, take_ended
 from validate.engine.calendar import EARLY, LATE, drop, pending, put
 from validate.engine.jit import lean, lean_part
 from validate.engine.pointers import compiled, pointer_to
 from validate.engine.sampling import draw
 from validate.engine.streams import uniform
 from validate.network.kernel import plain_at, world_at
-from validate.network.routes import count_noted
-from validate.network.service import catch_up, rest, time_over
+from validate.network.service import catch_up, count_noted, rest, time_over
 from validate.network.state import ON, POOL_FULL, REACHED, SERVED, STUCK, World
 from validate.noc.flits import send
 from validate.noc.kernel import quiet

@@ -8,9 +8,8 @@ import numpy as np
 
 from qmodels.systems.composed.lower import block_bytes
 from qmodels.systems.composed.system import System
-from qmodels.systems.memory.dram import Dram
 from qmodels.systems.memory.dram_map import DramGeometry, Interleaved
-from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.memory.dram_system import Dram, DramSystem
 from qmodels.systems.memory.memory_map import BankedChannels
 from validate.composed.state import ACCESSING, ARRIVED, BANKED, BANKING, CHANNEL, MEMORY, OPENING, ROWS, Core
 from validate.composed.strands import enter, line_up, wake_at
@@ -19,7 +18,7 @@ from validate.engine.calendar import EARLY, drop, put
 from validate.engine.jit import lean_part
 from validate.engine.sampling import draw
 from validate.engine.streams import uniform
-from validate.network.routes import unlink
+from validate.network.service import unlink
 from validate.network.state import NONE, QUEUE, World
 from validate.network.world import Sources
 

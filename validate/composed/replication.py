@@ -11,8 +11,7 @@ import numpy as np
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.system import System
-from qmodels.systems.memory.dram import Dram
-from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.memory.dram_system import Dram, DramSystem
 from qmodels.systems.memory.memory_map import BankedChannels
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station

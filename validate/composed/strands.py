@@ -20,8 +20,20 @@ from validate.engine.calendar import EARLY, put
 from validate.engine.jit import lean_part
 from validate.engine.sampling import draw
 from validate.engine.streams import uniform
-from validate.network.routes import count_time, free_job, new_job, push_back, unlink
-from validate.network.service import catch_up, depart, join, rest, serve_next, set_pace, stop
+from validate.network.service import (
+    catch_up,
+    count_time,
+    depart,
+    free_job,
+    join,
+    new_job,
+    push_back,
+    rest,
+    serve_next,
+    set_pace,
+    stop,
+    unlink,
+)
 from validate.network.state import COMPLETED, FORKED, NONE, World
 
 

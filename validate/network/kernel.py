@@ -10,11 +10,15 @@ from validate.engine.calendar import LATE, drop, pending, put
 from validate.engine.jit import inlined, lean, lean_part
 from validate.engine.pointers import compiled, pointer_to
 from validate.engine.sampling import draw
-from validate.network.routes import choose, count_noted, count_time, free_job, new_job
 from validate.network.service import (
     catch_up,
+    choose,
+    count_noted,
+    count_time,
     depart,
+    free_job,
     join,
+    new_job,
     record,
     rest,
     route,

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from qmodels.systems.laws.times import MAP, Replay
-from qmodels.systems.stations.parts import INF, Station
+from qmodels.systems.stations.parts import INF, LEAVE, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork
-from qmodels.systems.stations.routing import LEAVE
 from validate.engine.histogram import BINS
 from validate.engine.jit import jit, lean_part
 from validate.engine.sampling import bin_of, draw_block, law_table

@@ -15,7 +15,7 @@ from qmodels.systems.spec.estimate import Estimate, exactly
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 from validate.campaigns.experiment import Job
 from validate.engine.histogram import BINS, Histogram
-from validate.estimates.batch_means import batch_means, warm_up
+from validate.estimates.doubts import batch_means, warm_up
 from validate.estimates.intervals import busy_interval, probability_interval, ratio_interval
 from validate.network.kernel import run
 from validate.network.state import BUFFER_FULL, COMPLETED, LOST, POOL_FULL, RENEGED, STUCK, World

@@ -17,8 +17,7 @@ from qmodels.systems.spec.estimate import Estimate, exactly
 from qmodels.systems.stations.parts import INF
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 from validate.campaigns.experiment import Experiment
-from validate.estimates.batch_means import memory_doubt
-from validate.estimates.heavy_tails import decisive_share, expected_doubt, lopsidedness, seen_doubt
+from validate.estimates.doubts import decisive_share, expected_doubt, lopsidedness, memory_doubt, seen_doubt
 from validate.estimates.intervals import quantile_interval, ratio_interval, stability, worst
 from validate.network import recursions
 from validate.network.recursions import FEWEST_RELAXATIONS, relaxations

@@ -8,17 +8,20 @@ from typing import Any
 import numpy as np
 
 from qmodels.systems.laws.times import Deterministic, Law
-from qmodels.systems.stations.parts import DISCIPLINES, INF, WHEN_FULL, Station
-from qmodels.systems.stations.queueing_network import QueueingNetwork
-from qmodels.systems.stations.routing import (
+from qmodels.systems.stations.parts import (
+    DISCIPLINES,
+    INF,
     LEAVE,
+    WHEN_FULL,
     Cyclic,
     Destination,
     Probabilistic,
     Rule,
     ShortestQueue,
     StateDependent,
+    Station,
 )
+from qmodels.systems.stations.queueing_network import QueueingNetwork
 from validate.engine.calendar import ENTRY, new_calendar
 from validate.engine.histogram import BINS
 from validate.engine.pointers import table_of

@@ -12,8 +12,7 @@ from qmodels.checks import FloatArray, IntArray
 from qmodels.numerics.kernels import compiled
 from qmodels.packet_processor.following.recording import rotation
 from qmodels.systems.memory.dram_system import DramSystem
-from qmodels.systems.traffic.arrivals import Recorded
-from qmodels.systems.traffic.workload import Workload
+from qmodels.systems.traffic.arrivals import Recorded, Workload
 
 NEVER = 1 << 60
 (

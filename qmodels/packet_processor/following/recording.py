@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray, IntArray
-from qmodels.systems.traffic.arrivals import Recorded
+from qmodels.systems.traffic.arrivals import Packets, Recorded, Workload
 from qmodels.systems.traffic.sizes import segment_count
 from qmodels.systems.traffic.trace import Trace
-from qmodels.systems.traffic.workload import Packets, Workload
 
 SEED = 11
 """Of what is drawn for each packet of a trace."""

@@ -12,10 +12,9 @@ import numpy as np
 from qmodels.checks import FloatArray, IntArray, Numeric
 from qmodels.numerics.kernels import part
 from qmodels.numerics.tables import distinct
-from qmodels.systems.traffic.arrivals import OnOff, Recorded, modelled
+from qmodels.systems.traffic.arrivals import OnOff, Recorded, Workload, modelled
 from qmodels.systems.traffic.sizes import segment_count
 from qmodels.systems.traffic.trace import Trace
-from qmodels.systems.traffic.workload import Workload
 
 SCALES = np.geomspace(1e-3, 1e5, 49)
 """Times after a packet up to which later ones are counted. [mean gaps]"""

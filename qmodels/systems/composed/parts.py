@@ -183,8 +183,7 @@ def part_types() -> dict[str, type[Any]]:
         If an entry point gives no dataclass that is a `ServingPart`, or its word is taken.
     """
     from qmodels.systems.cache.spec import CacheSystem
-    from qmodels.systems.memory.dram import Dram
-    from qmodels.systems.memory.dram_system import DramSystem
+    from qmodels.systems.memory.dram_system import Dram, DramSystem
     from qmodels.systems.memory.memory_map import BankedChannels
     from qmodels.systems.noc.spec import Noc
     from qmodels.systems.packets.free_list import FreeList

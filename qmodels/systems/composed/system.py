@@ -35,8 +35,7 @@ from qmodels.systems.composed.steps import (
     step_name,
 )
 from qmodels.systems.laws.fields import keep
-from qmodels.systems.memory.dram import Dram
-from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.memory.dram_system import Dram, DramSystem
 from qmodels.systems.memory.memory_map import BankedChannels
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.packets.free_list import FreeList

@@ -26,9 +26,8 @@ from qmodels.systems.composed.steps import (
 )
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.times import Deterministic, Exponential
-from qmodels.systems.memory.dram import Dram
 from qmodels.systems.memory.dram_power import channel_price
-from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.memory.dram_system import Dram, DramSystem
 from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.patterns import RateMatrix
 from qmodels.systems.noc.router import PacketClass, Router
@@ -39,9 +38,7 @@ from qmodels.systems.spec.docstrings import Replaceable
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import Declared, count, nonnegative, positive
 from qmodels.systems.stations.parts import Station
-from qmodels.systems.traffic.workload import Workload
-
-Priced = TypeVar("Priced", Energy, Cost)
+from qmodels.systems.traffic.arrivals import Workload
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +90,9 @@ class Cost(Declared, prefix="cost."):
     slice_per_kib: Numeric = nonnegative(0.003)  # LLC slice. [mm2/KiB]
     pointer_per_mib: Numeric = nonnegative(0.05)  # Pointer memory (8 bytes a block, off-chip SRAM). [mm2/MiB]
     trial: Numeric = nonnegative(0.02)  # Logic for each further allocation trial. [mm2]
+
+
+Priced = TypeVar("Priced", Energy, Cost)
 
 
 STAGES = ("lookup", "write", "held", "read")

@@ -11,15 +11,20 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.systems.laws.times import Law
-from qmodels.systems.stations.parts import INF, PREEMPTIVE, ForkJoin, JobClass, Station, require_whole
-from qmodels.systems.stations.routing import (
+from qmodels.systems.stations.parts import (
+    INF,
     LEAVE,
+    PREEMPTIVE,
+    ForkJoin,
+    JobClass,
     Probabilistic,
     Rule,
     ShortestQueue,
     StateDependent,
+    Station,
     probability_matrix,
     read_rule,
+    require_whole,
 )
 
 
@@ -32,7 +37,7 @@ class Wiring:
     classes: Any = field(metadata={"holds": tuple[JobClass, ...]})
     # Where jobs go that leave a node: by the node's name, or by (node, class) where classes differ, a
     # destination, a mapping of destinations to probabilities, or a rule of
-    # `qmodels.systems.stations.routing`. What is not mentioned leaves the network. Kept as a tuple of (node,
+    # `qmodels.systems.stations.parts`. What is not mentioned leaves the network. Kept as a tuple of (node,
     # class, rule), an empty class meaning every other
     routing: Any = field(default=(), metadata={"holds": tuple[tuple[str, str, Rule], ...]})
     forks: Any = field(default=(), metadata={"holds": tuple[ForkJoin, ...]})  # Nodes where jobs split

@@ -15,8 +15,7 @@ from qmodels.systems.spec.docstrings import Replaceable
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.nested import check_parts
 from qmodels.systems.stations.checks import Wiring, check_network
-from qmodels.systems.stations.parts import INF, ONE_CLASS, ForkJoin, JobClass, Station
-from qmodels.systems.stations.routing import Rule, read_rule
+from qmodels.systems.stations.parts import INF, ONE_CLASS, ForkJoin, JobClass, Rule, Station, read_rule
 
 
 @dataclass(frozen=True, kw_only=True)

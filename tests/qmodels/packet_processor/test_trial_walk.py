@@ -25,7 +25,7 @@ from qmodels.packet_processor.trials.walk import (
     lookup,
     tables,
 )
-from qmodels.systems.memory.dram import Dram
+from qmodels.systems.memory.dram_system import Dram
 
 
 def walked(ring: int, chunk: int, trials: int, cut: float, arc: int) -> np.ndarray:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmodels.systems.memory.dram import Dram
+from qmodels.systems.memory.dram_system import Dram
 from qmodels.systems.memory.memory_map import index_in_bank, index_in_channel, scatter
 
 counts = st.integers(1, 16)

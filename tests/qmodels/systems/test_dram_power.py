@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from qmodels.systems.memory.dram import Dram
 from qmodels.systems.memory.dram_power import DEVICES, channel_price
-from qmodels.systems.memory.dram_system import dram
+from qmodels.systems.memory.dram_system import Dram, dram
 from qmodels.systems.memory.dram_timing import PRESETS
 from qmodels.systems.packets.packet_processor import Cost, Energy, PacketProcessor
 

@@ -10,8 +10,7 @@ import pytest
 from qmodels import JobClass, QueueingNetwork, Station, single_station, tandem
 from qmodels.laws import Erlang, Exponential, Geometric
 from qmodels.systems.spec.fields import stable_hash
-from qmodels.systems.stations.parts import ForkJoin
-from qmodels.systems.stations.routing import LEAVE, Cyclic, ShortestQueue, StateDependent
+from qmodels.systems.stations.parts import LEAVE, Cyclic, ForkJoin, ShortestQueue, StateDependent
 
 ONE = Exponential(mean=1.0)
 A, B = (Station(name=name, service=ONE) for name in "ab")

@@ -21,7 +21,7 @@ from qmodels.systems.programs.collectives import gather
 from qmodels.systems.programs.work_queues import Bag, Stealing
 from qmodels.systems.spec.fields import stable_hash
 from qmodels.systems.spec.text.toml import from_toml, read_value, to_toml
-from qmodels.systems.stations.routing import Cyclic, StateDependent
+from qmodels.systems.stations.parts import Cyclic, StateDependent
 from qmodels.traffic import OnOff, Poisson, Recorded, SizeLaw, Trace, bimodal, fixed, heavy_tailed, imix
 
 

@@ -6,8 +6,7 @@ import pytest
 from qmodels import Flow, JobClass, QueueingNetwork, Station, System, single_station, solve
 from qmodels.laws import Deterministic, Erlang, Exponential, Gamma, HyperExponential
 from qmodels.steps import Branch, Fork, Hold, Repeat, Visit
-from qmodels.systems.stations.parts import ForkJoin
-from qmodels.systems.stations.routing import LEAVE
+from qmodels.systems.stations.parts import LEAVE, ForkJoin
 from qmodels.traffic import OnOff, Poisson, Recorded, Trace
 from validate import simulate
 

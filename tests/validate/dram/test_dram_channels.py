@@ -7,8 +7,7 @@ import pytest
 
 from qmodels import dram
 from validate.dram import state as c
-from validate.dram.channels import NEVER, advance, new_channels, offer, take_ended, with_room
-from validate.dram.kernel import run_channel
+from validate.dram.kernel import NEVER, advance, new_channels, offer, run_channel, take_ended, with_room
 
 CASES = {
     "in order": {"scheduler": "in-order"},

@@ -161,7 +161,7 @@ def from_toml(
 
     Examples
     --------
-    >>> from qmodels.systems.traffic.workload import Workload
+    >>> from qmodels.systems.traffic.arrivals import Workload
     >>> text = '''
     ... offered_gbps = 100
     ... sizes = { law = "bimodal", small = 64, large = 1500, small_fraction = 0.5 }
