@@ -14,10 +14,9 @@ here knows what a design is: specs are (nested) dataclasses, models are callable
 from __future__ import annotations
 
 from optimize.analysis.inverse import Size
+from optimize.analysis.ranges import SobolIndices, Tornado, sobol, tornado
 from optimize.analysis.sensitivity import Elasticity, sensitivity
 from optimize.analysis.sizing import size
-from optimize.analysis.sobol import SobolIndices, sobol
-from optimize.analysis.tornado import Tornado, tornado
 from optimize.blackbox import Between, Domain, Search
 from optimize.decisions.decide import decide
 from optimize.decisions.decision import Decision, Interrupted

@@ -14,10 +14,9 @@ from optimize import checks
 from optimize.decisions.correction import Correction, standardised
 from optimize.decisions.decision import LEVEL
 from optimize.search.pareto import FloatArray, hypervolume, nondominated
-from optimize.spaces.constraints import Constraint, Point
 from optimize.spaces.numbering import choice_values
 from optimize.spaces.space import Space
-from optimize.spaces.structure import Conditions, Structure
+from optimize.spaces.structure import Conditions, Constraint, Point, Structure
 
 POOL, TRIES = 3000, 20
 """Designs that the model is asked about; proposals for one that is new and admitted."""

@@ -14,9 +14,8 @@ from cases.study.several import Several, several
 from cases.study.stream import trace_warnings
 from cases.study.study import Part, Study
 from cases.tables import many, sentence
-from optimize.decisions.changes import Growth
 from optimize.decisions.decision import LEVEL, TIED, Decision
-from optimize.decisions.reasons import Alternative, Question
+from optimize.decisions.reasons import Alternative, Growth, Question
 from optimize.search.exploration import said_distinct
 from qmodels.systems.memory.dram_power import channel_price
 from qmodels.systems.memory.dram_system import DramSystem

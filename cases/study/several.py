@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from optimize.decisions.robust import RobustChoice, robust_choice
+from optimize.decisions.decision import RobustChoice, robust_choice
 from optimize.search.exploration import Exploration
 
 

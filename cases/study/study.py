@@ -18,10 +18,9 @@ from cases.study.packet_processor import solved_columns, vectorized_fields
 from cases.study.several import several
 from cases.study.simulating import Progress as Counted
 from cases.study.simulating import Runs, background_compile, stated_errors
-from optimize.decisions.changes import TRIES, Growth, simulated_growth
 from optimize.decisions.decide import decide
 from optimize.decisions.decision import Decision
-from optimize.decisions.reasons import Question
+from optimize.decisions.reasons import TRIES, Growth, Question, simulated_growth
 from optimize.search.exploration import Exploration
 from optimize.search.explore import announced, explore
 from optimize.spaces.numbering import STOPS

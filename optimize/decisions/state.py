@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from optimize import checks
 from optimize.decisions.correction import Correction, features_of
-from optimize.decisions.decision import LEVEL, TIED, BoolArray, Decision, lead
+from optimize.decisions.decision import LEVEL, TIED, Decision, lead
 from optimize.search.exploration import Exploration, conclude
 from optimize.search.feasibility import Goals
 from optimize.search.pareto import (
+    BoolArray,
     FloatArray,
     IntArray,
     as_costs,

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from optimize.programs.linear import ProgramOutcome, gap_of, seconds_of
-from optimize.search.pareto import FloatArray, IntArray
+from optimize.search.pareto import BoolArray, FloatArray, IntArray
 
-BoolArray = npt.NDArray[np.bool_]
 STARTS = 4
 BLOCK = 65536
 """Partial placements extended at once: bounds the memory."""

@@ -10,11 +10,24 @@ from typing import Any
 
 import numpy as np
 
-from optimize.search.feasibility import Exclusion, Goals, Objectives, objective_values
+from optimize.search.feasibility import (
+    Exclusion,
+    Goals,
+    Objectives,
+    Reduction,
+    judged,
+    objective_values,
+)
 from optimize.search.greedy import Step
 from optimize.search.milp import Proof
-from optimize.search.pareto import FloatArray, FrontComparison, IntArray, compare_fronts, knee_index
-from optimize.search.reduction import BoolArray, Reduction, judged
+from optimize.search.pareto import (
+    BoolArray,
+    FloatArray,
+    FrontComparison,
+    IntArray,
+    compare_fronts,
+    knee_index,
+)
 from optimize.spaces.numbering import Columns, Hole
 from optimize.spaces.running import distinct_rows, save_table
 from optimize.spaces.space import Space

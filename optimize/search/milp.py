@@ -24,7 +24,14 @@ from optimize.search.bounds import (
 )
 from optimize.search.feasibility import Demand
 from optimize.search.master import Master
-from optimize.search.pareto import FloatArray, distinct_front, dominated_by, hypervolume, nondominated
+from optimize.search.pareto import (
+    BoolArray,
+    FloatArray,
+    distinct_front,
+    dominated_by,
+    hypervolume,
+    nondominated,
+)
 from optimize.spaces.evaluation import STABLE, saturated, significant
 from optimize.spaces.numbering import Columns, Designs, distinct
 from optimize.spaces.space import Space
@@ -116,7 +123,7 @@ class Boxes:
     low: Ranks
     high: Ranks
     bound: FloatArray  # the least of every demand
-    exact: npt.NDArray[np.bool_]  # whether a design solved there has this value, and all others too
+    exact: BoolArray  # whether a design solved there has this value, and all others too
 
     def __len__(self) -> int:
         return len(self.low)
@@ -336,10 +343,10 @@ class Milp:
     def _below(costs: FloatArray) -> FloatArray:
         return costs - ROUNDING * np.abs(np.where(np.isfinite(costs), costs, 0.0))
 
-    def _open(self, boxes: Boxes) -> npt.NDArray[np.bool_]:
+    def _open(self, boxes: Boxes) -> BoolArray:
         """Tell which boxes may hold a point that no design so far equals or dominates."""
         bound = self._below(boxes.bound)
-        possible: npt.NDArray[np.bool_] = np.all(bound <= self._limits, axis=1)
+        possible: BoolArray = np.all(bound <= self._limits, axis=1)
         possible &= ~np.isposinf(bound).any(axis=1)
         rows = np.flatnonzero(possible)
         costs = bound[rows][:, self._objective]

@@ -15,7 +15,8 @@ _Bits = npt.NDArray[np.uint64]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-Mask = bool | Sequence[bool] | npt.NDArray[np.bool_]
+BoolArray = npt.NDArray[np.bool_]
+Mask = bool | Sequence[bool] | BoolArray
 
 MANY = 1024
 """Points from which it pays to leave out first what one good point dominates."""
@@ -40,7 +41,7 @@ def as_costs(objectives: npt.ArrayLike, maximize: Mask = False) -> FloatArray:
     return np.where(mask, -values, values)
 
 
-def nondominated(objectives: npt.ArrayLike, /, *, maximize: Mask = False) -> npt.NDArray[np.bool_]:
+def nondominated(objectives: npt.ArrayLike, /, *, maximize: Mask = False) -> BoolArray:
     """Tell which points no other point dominates.
 
     A point dominates another if it is at least as good in every objective and better in one.
@@ -71,7 +72,7 @@ def nondominated(objectives: npt.ArrayLike, /, *, maximize: Mask = False) -> npt
     return undominated(as_costs(objectives, maximize))
 
 
-def undominated(costs: FloatArray) -> npt.NDArray[np.bool_]:
+def undominated(costs: FloatArray) -> BoolArray:
     """Do the work of `nondominated` for costs, all minimised and none NaN."""
     import moocore
 
@@ -89,7 +90,7 @@ def undominated(costs: FloatArray) -> npt.NDArray[np.bool_]:
     return result
 
 
-def _beaten(columns: list[FloatArray]) -> npt.NDArray[np.bool_]:
+def _beaten(columns: list[FloatArray]) -> BoolArray:
     """Tell which points a single good one dominates: most of them, for little."""
     size = len(columns[0])
     total, worse, better = np.zeros(size), np.ones(size, dtype=bool), np.zeros(size, dtype=bool)
@@ -319,7 +320,7 @@ def compare_fronts(
     )
 
 
-def dominated_by(points: FloatArray, front: FloatArray) -> npt.NDArray[np.bool_]:
+def dominated_by(points: FloatArray, front: FloatArray) -> BoolArray:
     """Tell which points some point of a front dominates: no worse anywhere (all minimised), better once.
 
     ``points``: costs; infinite is allowed; ``front``: costs, distinct and none dominating another (see

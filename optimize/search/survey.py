@@ -13,14 +13,12 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from optimize.search.exploration import Exploration, of_kept
-from optimize.search.feasibility import Goals
-from optimize.search.reduction import Reduction, from_record, judged, to_record, union
-from optimize.spaces.batches import Cuts, span
+from optimize.search.feasibility import Goals, Reduction, from_record, judged, to_record, union
+from optimize.search.pareto import BoolArray
 from optimize.spaces.chunk_store import digest_of, model_text
-from optimize.spaces.numbering import Designs, Found, MisuseError, holes_of
+from optimize.spaces.numbering import Cuts, Designs, Found, MisuseError, holes_of
 from optimize.spaces.running import PROBES, Plan, joined_found, results, spread
 from optimize.spaces.structure import cell_numbers
 from qmodels.systems.spec.cost import afford
@@ -97,7 +95,7 @@ class Survey:
         arrays = [name for name in digits if name in plan.arrays]
         if plan.vectorized == "grid" and whole and math.prod(len(digits[n]) for n in arrays) == numbers.size:
             shape = tuple(len(digits[name]) for name in arrays)
-            spec = partial(span, plan.space, digits, numbers, arrays)
+            spec = partial(plan.space.span, digits, numbers, arrays)
             return plan.of_arrays(numbers, lambda: plan.called(spec(), shape, numbers))
         found = joined_found([plan.found(part) for part in plan.parts(numbers, self.chunk)], plan)
         order = np.argsort(found.designs)
@@ -201,6 +199,6 @@ def surveyed(
     return of_kept(goals, total, space=space, method="exhaustive", evaluations=evaluations)
 
 
-def _points(done: npt.NDArray[np.bool_], points: int) -> int:
+def _points(done: BoolArray, points: int) -> int:
     """Return about how many points of a grid the finished ones of its boxes hold."""
     return int(done.sum()) * points // done.size

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from optimize.search.pareto import FloatArray
+from optimize.search.pareto import BoolArray, FloatArray
 from optimize.spaces.numbering import Column, Columns, Designs, MisuseError
 from optimize.spaces.space import Space
 
@@ -25,7 +25,7 @@ MOST_RESOURCES = 3
 """Resources that are named of those that fill up."""
 
 
-def saturated(table: Columns, named: Iterable[str] = ()) -> npt.NDArray[np.bool_]:
+def saturated(table: Columns, named: Iterable[str] = ()) -> BoolArray:
     """Tell which rows do not keep up; none if the model does not say or the user limits ``stable`` himself.
 
     >>> saturated({"latency": np.array([3.0, np.inf]), "stable": np.array([True, False])})

@@ -1,9 +1,9 @@
-"""Designs by number: the grid of all choices for some fields of a spec."""
+"""Designs by number: the grid of all choices for some fields, and specs that stand for many designs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from optimize.spaces.constraints import Point
-from optimize.spaces.structure import Conditions, Structure, cell_numbers
+from optimize.spaces.structure import Conditions, Point, Structure, cell_numbers
 from qmodels.systems.spec.cost import afford
 from qmodels.systems.spec.fields import find_fields, replace_paths
 
@@ -80,6 +79,10 @@ def joined(holes: Iterable[Hole]) -> tuple[Hole, ...]:
 Column = npt.NDArray[Any]
 Columns = dict[str, Column]
 Designs = npt.NDArray[np.int64]
+
+
+SMALL = 64
+"""Designs per grid below which flat arrays are better: a call of a model costs more than an array."""
 
 
 class Grid:
@@ -206,6 +209,165 @@ class Grid:
         for digit, stride in zip(digits, self.strides, strict=True):
             number = number + np.asarray(digit, dtype=np.int64) * stride
         return number
+
+    def batch(self, designs: npt.ArrayLike | None = None, arrays: Collection[str] | None = None) -> Any:
+        """Return one spec whose varied fields hold arrays, for a model that broadcasts.
+
+        Parameters
+        ----------
+        designs : array_like of int, optional
+            Design numbers; all by default.
+        arrays : collection of str, optional
+            Fields that become arrays, by default all `numeric` ones. The others stay scalars
+            and must have the same value in all these designs.
+        """
+        numbers, own = self.numbers(designs), self.numeric if arrays is None else arrays
+        digits = self._by_name(numbers)
+        columns = {name: self.column(name)[digit] for name, digit in digits.items() if name in own}
+        return self._with_arrays(columns, digits, numbers)
+
+    def grid(self, designs: npt.ArrayLike | None = None, arrays: Collection[str] | None = None) -> Any:
+        """Return one spec whose fields hold their choices, each along an axis of its own.
+
+        The arrays broadcast against each other: the k-th of m array fields has the shape
+        ``(1, .., n_k, .., 1)`` with m axes. What a model derives from few fields stays small.
+
+        Parameters
+        ----------
+        designs : array_like of int, optional
+            Design numbers in ascending order, all combinations of some choices per field; by
+            default all of the space.
+        arrays : collection of str, optional
+            Fields that become arrays, by default all `numeric` ones, see `batch`.
+        """
+        numbers, names = self.numbers(designs), self.numeric if arrays is None else arrays
+        own, whole = self._present(numbers, names)
+        if not whole:
+            sizes = " x ".join(f"{name}[{len(digit)}]" for name, digit in own.items())
+            raise ValueError(
+                "designs of a grid must be all combinations of some choices, ascending,"
+                f" got {numbers.size} designs for {sizes or 'no field'}"
+            )
+        return self.span(self._by_name(numbers) | own, numbers, names)
+
+    def span(self, digits: Mapping[str, Designs], numbers: Designs, arrays: Collection[str]) -> Any:
+        """Return the spec of designs that are all combinations of the digits of every field."""
+        own = [name for name in digits if name in arrays]
+        spans = {
+            name: self.column(name)[digits[name]].reshape([-1 if other == name else 1 for other in own])
+            for name in own
+        }
+        return self._with_arrays(spans, digits, numbers)
+
+    def groups(self, designs: npt.ArrayLike, arrays: Collection[str]) -> list[Designs]:
+        """Split designs into those that agree in every field outside `arrays`, for `batch`."""
+        numbers = self.numbers(designs)
+        if numbers.size == 0:
+            return []
+        axes = [axis for axis, name in enumerate(self.choices) if name not in arrays]
+        key = np.zeros(numbers.size, dtype=np.int64)
+        for axis, digit in zip(axes, self.all_digits(numbers, axes), strict=True):
+            key = key * self.shape[axis] + digit
+        order = np.argsort(key, kind="stable")
+        return np.split(numbers[order], np.flatnonzero(np.diff(key[order])) + 1)
+
+    def boxes(
+        self, numbers: Designs, arrays: Collection[str], chunk: int
+    ) -> Iterator[tuple[Designs, tuple[int, ...] | None]]:
+        """Split ascending designs into parts of at most `chunk` for `grid`, as few as it takes.
+
+        Fields that constraints and conditions tie are held where the designs are no full grid; what is
+        left over, such as the rest of an interrupted exploration, comes in parts for `batch`.
+
+        Yields the shape of the grid that the designs span; None for flat arrays.
+        """
+        for group in self.groups(numbers, arrays):
+            parts = [group]
+            if self._shape(group, arrays) is None:
+                parts = self.groups(group, [name for name in arrays if name not in self.coupled])
+                if len(parts) * SMALL > group.size or any(self._shape(one, arrays) is None for one in parts):
+                    for start in range(0, group.size, chunk):
+                        yield group[start : start + chunk], None
+                    continue
+            for part in parts:
+                shape = self._shape(part, arrays)
+                assert shape is not None
+                for box in Cuts(shape, chunk):
+                    block = part.reshape(shape)[tuple(slice(*ends) for ends in box)]
+                    yield block.reshape(-1), block.shape
+
+    def _shape(self, numbers: Designs, arrays: Collection[str]) -> tuple[int, ...] | None:
+        """Return the shape of the grid that designs span over the array fields; None if it is none."""
+        own, whole = self._present(numbers, arrays)
+        return tuple(map(len, own.values())) if whole else None
+
+    def _by_name(self, numbers: Designs) -> dict[str, Designs]:
+        return dict(zip(self.choices, self.all_digits(numbers), strict=True))
+
+    def _present(self, numbers: Designs, arrays: Collection[str]) -> tuple[dict[str, Designs], bool]:
+        """Return the digits that occur in each array field, and whether designs are all combinations."""
+        digits = self._by_name(numbers)
+        # np.unique is ten times slower.
+        own = {name: np.flatnonzero(np.bincount(digits[name])) for name in digits if name in arrays}
+        shape = tuple(map(len, own.values()))
+        return own, np.prod(shape, dtype=float) == numbers.size and all(
+            (digits[name].reshape(shape) == one.reshape([-1 if other == name else 1 for other in own])).all()
+            for name, one in own.items()
+        )
+
+    def _with_arrays(
+        self, arrays: Mapping[str, Column], digits: Mapping[str, Designs], numbers: Designs
+    ) -> Any:
+        values: dict[str, object] = dict(arrays)
+        for name, digit in digits.items():
+            if name not in arrays:
+                if digit.size == 0 or (digit != digit[0]).any():
+                    raise ValueError(f"{name} must have one value in a batch, as it cannot be an array")
+                values[name] = self.choices[name][digit[0]]
+        try:
+            return replace_paths(self.base, {self.paths[name]: value for name, value in values.items()})
+        except (TypeError, ValueError) as error:
+            for design in numbers:
+                self.spec(design)  # names the first design that the spec refuses
+            raise ValueError(f"{type(self.base).__name__} takes no arrays: {error}") from error
+
+
+class Cuts(Sequence[tuple[tuple[int, int], ...]]):
+    """Boxes of at most so many elements that make up a grid: the first and the end digit of each axis.
+
+    Inner axes stay whole, one is cut into runs of equal length but for one, outer ones are single: what
+    a model computes once for all of a box is cut as little as can be.
+
+    Examples
+    --------
+    >>> list(Cuts((2, 5), 3))
+    [((0, 1), (0, 3)), ((0, 1), (3, 5)), ((1, 2), (0, 3)), ((1, 2), (3, 5))]
+    """
+
+    def __init__(self, shape: tuple[int, ...], chunk: int) -> None:
+        axis, inner = len(shape), 1
+        while axis > 0 and inner * shape[axis - 1] <= chunk:
+            axis -= 1
+            inner *= shape[axis]
+        self._whole = tuple((0, length) for length in shape[axis:])
+        self._outer = shape[: max(axis - 1, 0)]
+        self._length = shape[axis - 1] if axis else 1
+        parts = math.ceil(self._length / max(chunk // inner, 1))
+        self._run = math.ceil(self._length / parts)
+        self._parts = math.ceil(self._length / self._run)
+        self._cut = axis > 0
+
+    def __len__(self) -> int:
+        return math.prod(self._outer) * self._parts
+
+    def __getitem__(self, k: Any) -> Any:
+        if not 0 <= k < len(self):
+            raise IndexError(k)
+        outer, part = divmod(int(k), self._parts)
+        single = tuple((int(d), int(d) + 1) for d in np.unravel_index(outer, self._outer))
+        start = part * self._run
+        run = ((start, min(start + self._run, self._length)),) if self._cut else ()
+        return (*single, *run, *self._whole)
 
 
 def distinct(numbers: Designs) -> Designs:

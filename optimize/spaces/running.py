@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from optimize.checks import nearest
-from optimize.spaces.batches import boxes
 from optimize.spaces.evaluation import metric_columns, significant, stack
 from optimize.spaces.numbering import NAN, STOPS, Columns, Designs, Found, MisuseError, said
 from optimize.spaces.space import Space
@@ -224,7 +223,7 @@ class Plan:
     def parts(self, designs: Designs, chunk: int) -> Iterator[Task]:
         """Split ascending designs into those of one task or call, with how the model takes them."""
         if self.vectorized == "grid":
-            for part, shape in boxes(self.space, designs, self.arrays, chunk):
+            for part, shape in self.space.boxes(designs, self.arrays, chunk):
                 yield part, shape or part.size
             return
         flat = self.vectorized is not False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property, partial
 from typing import Any
@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from optimize import checks
-from optimize.spaces import batches
-from optimize.spaces.constraints import Constraint, Mask, Point, answer, tabulate
+from optimize.search.pareto import BoolArray
 from optimize.spaces.numbering import Designs, Grid
-from optimize.spaces.structure import Conditions, draw
+from optimize.spaces.structure import Conditions, Constraint, Point, answer, draw, tabulate
 from qmodels.systems.spec.fields import get_field
 
 CHUNK, FIRST = 1 << 20, 1 << 10
@@ -109,9 +108,9 @@ class Space(Grid):
                 raise ValueError(f"constraints must be callables on a point, got {constraint!r}")
 
     @cached_property
-    def tables(self) -> dict[str, tuple[Any, tuple[tuple[int, ...], Mask] | None]]:
+    def tables(self) -> dict[str, tuple[Any, tuple[tuple[int, ...], BoolArray] | None]]:
         """The constraints by name, with the axes they read and their answers where these are known."""
-        tables: dict[str, tuple[Any, tuple[tuple[int, ...], Mask] | None]] = {}
+        tables: dict[str, tuple[Any, tuple[tuple[int, ...], BoolArray] | None]] = {}
         for k, constraint in enumerate(self.constraints):
             name = getattr(constraint, "__name__", type(constraint).__name__)
             name = f"{name} #{k + 1}" if name == "<lambda>" or name in tables else name
@@ -153,44 +152,11 @@ class Space(Grid):
         """Yield the points of all designs that satisfy the constraints, in order."""
         return (self.point(design) for design in self.designs())
 
-    def batch(self, designs: npt.ArrayLike | None = None, arrays: Collection[str] | None = None) -> Any:
-        """Return one spec whose varied fields hold arrays, for a model that broadcasts.
-
-        Parameters
-        ----------
-        designs : array_like of int, optional
-            Design numbers; all by default.
-        arrays : collection of str, optional
-            Fields that become arrays, by default all `numeric` ones. The others stay scalars
-            and must have the same value in all these designs.
-        """
-        return batches.batch(self, self.numbers(designs), self.numeric if arrays is None else arrays)
-
-    def grid(self, designs: npt.ArrayLike | None = None, arrays: Collection[str] | None = None) -> Any:
-        """Return one spec whose fields hold their choices, each along an axis of its own.
-
-        The arrays broadcast against each other: the k-th of m array fields has the shape
-        ``(1, .., n_k, .., 1)`` with m axes. What a model derives from few fields stays small.
-
-        Parameters
-        ----------
-        designs : array_like of int, optional
-            Design numbers in ascending order, all combinations of some choices per field; by
-            default all of the space.
-        arrays : collection of str, optional
-            Fields that become arrays, by default all `numeric` ones, see `batch`.
-        """
-        return batches.grid(self, self.numbers(designs), self.numeric if arrays is None else arrays)
-
-    def groups(self, designs: npt.ArrayLike, arrays: Collection[str]) -> list[Designs]:
-        """Split designs into those that agree in every field outside `arrays`, for `batch`."""
-        return batches.groups(self, self.numbers(designs), arrays)
-
-    def violations(self, designs: npt.ArrayLike | None = None) -> dict[str, npt.NDArray[np.bool_]]:
+    def violations(self, designs: npt.ArrayLike | None = None) -> dict[str, BoolArray]:
         """Return for every constraint, by its name, which of the designs (default: all) it excludes."""
         if not self.tables:
             return {}
-        result: dict[str, npt.NDArray[np.bool_]] = {}
+        result: dict[str, BoolArray] = {}
         numbers = self.numbers(designs)
         for name, (constraint, known) in self.tables.items():
             if known is None:
@@ -260,7 +226,7 @@ class Space(Grid):
         """Return those of some checked design numbers that satisfy the constraints."""
         return numbers[self.allowed(numbers)]
 
-    def allowed(self, numbers: Designs) -> npt.NDArray[np.bool_]:
+    def allowed(self, numbers: Designs) -> BoolArray:
         """Tell which checked numbers are of designs that satisfy the constraints."""
         canonical = self.numbers(numbers)
         allowed = canonical == numbers

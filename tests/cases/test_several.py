@@ -35,7 +35,7 @@ def side(study):
 
 def changed(side, name, **columns):
     """The same with other columns under one workload, and the choice made again."""
-    from optimize.decisions.robust import robust_choice
+    from optimize.decisions.decision import robust_choice
 
     one = side.explorations[name]
     table = {**one.table, **{key: value for key, value in columns.items() if key != "feasible"}}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize import Space, explore
-from optimize.spaces.constraints import answer, tabulate
+from optimize.spaces.structure import answer, tabulate
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from optimize import Space, explore
-from optimize.spaces.batches import boxes
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ OPTIONS = [
 @pytest.mark.parametrize("chunk", [None, 1, 7, 20])
 @pytest.mark.parametrize("small", [1, 64])
 def test_a_grid_gives_the_same_answer(options, chunk, small, monkeypatch):
-    monkeypatch.setattr("optimize.spaces.batches.SMALL", small)
+    monkeypatch.setattr("optimize.spaces.numbering.SMALL", small)
     space = grid(**options)
     CALLS.clear()
     result = explore(space, model, vectorized="grid", chunk=chunk, **GOALS)
@@ -93,8 +92,8 @@ def test_any_designs_are_split_into_grids_and_the_rest(designs, chunk, small):
     space = grid(constraints=[lambda p: p["a"] * p["c"] != 16])
     wanted = np.array(sorted(designs))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("optimize.spaces.batches.SMALL", small)
-        parts = list(boxes(space, wanted, space.numeric, chunk))
+        patch.setattr("optimize.spaces.numbering.SMALL", small)
+        parts = list(space.boxes(wanted, space.numeric, chunk))
     assert sorted(np.concatenate([part for part, _ in parts]).tolist()) == wanted.tolist()
     for part, shape in parts:
         assert part.size <= chunk

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from optimize import compare_fronts, epsilon_thin, hypervolume, knee_index, nondominated
-from optimize.decisions.robust import robust_choice
+from optimize.decisions.decision import robust_choice
 
 
 @st.composite

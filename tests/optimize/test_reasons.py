@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from optimize import Decision, Space, explore
-from optimize.decisions.changes import growth, simulated_growth
-from optimize.decisions.reasons import Question
+from optimize.decisions.reasons import Question, growth, simulated_growth
 
 CHANNELS, WIDTHS = [1, 2, 4, 8], [8, 16, 32]
 

@@ -18,7 +18,7 @@ from numpy.testing import assert_array_equal
 from optimize import Space, decide, explore
 from optimize.search import explore as exploring
 from optimize.search.explore import words
-from optimize.spaces.batches import Cuts
+from optimize.spaces.numbering import Cuts
 
 
 @dataclass(frozen=True)
