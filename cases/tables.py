@@ -1,4 +1,4 @@
-"""Tables for people and for programs: aligned text, CSV with units, JSON without infinities."""
+"""Tables and pictures: aligned text, CSV with units, JSON without infinities; PNG, SVG or PDF."""
 
 from __future__ import annotations
 
@@ -10,13 +10,19 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cases.study.packet_processor import BIAS, ERROR
 from qmodels.systems.spec.metrics import METRICS, is_relative
+from qmodels.systems.spec.whole import whole
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+ERROR = "error: "  # prefix of the columns that hold the error which an answer states of its metrics
+BIAS = "bias: "  # prefix of the columns that hold its signed mean, below 0 where the model is too low
 WORDS = {"": None, "True": True, "False": False}
 _UNITS = {"interleaving_step": "segments", "link_width": "bytes"}
 
@@ -204,3 +210,38 @@ def plain(value: Any) -> Any:
 def json_text(value: Any, indent: int | None = 2) -> str:
     """Return a value as JSON, see `plain`; without indentation much of it takes a fifth of the time."""
     return json.dumps(plain(value), indent=indent, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+FORMATS = (".png", ".svg", ".pdf")
+GREY, BLUE, ORANGE, GREEN = "#c8ccd0", "#1f6fb4", "#d1610e", "#2e7d32"
+SHADES = ("#6b4c9a", "#9e9ac8", "#1f6fb4", "#6baed6", "#a6761d", "#e6ab02", "#d1610e")
+"""Of the shares of the latency, in their order."""
+
+
+def require_format(path: Path) -> None:
+    """Refuse a picture file of another format before any work is done."""
+    if path.suffix.lower() not in FORMATS:
+        raise ValueError(f"plot must be a file that ends in {', '.join(FORMATS)}, got {str(path)!r}")
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure; the file appears whole or not at all."""
+    import matplotlib
+
+    # A fixed salt and no date: the same study gives the same file.
+    with whole(path) as part, matplotlib.rc_context({"svg.hashsalt": "qmodels", "svg.fonttype": "path"}):
+        metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
+        figure.savefig(part, format=path.suffix[1:].lower(), dpi=150, metadata=metadata)
+
+
+def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Figure, Any]:
+    """Return a figure without a screen, and its axes in rows and columns."""
+    from qmodels.systems.spec.pictures import Shown
+
+    figure = Shown(figsize=(width, height), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False)
+    for one in axes.flat:
+        one.spines[["top", "right"]].set_visible(False)
+        one.grid(color="#e8e8e8", linewidth=0.6)
+        one.set_axisbelow(True)
+    return figure, axes

@@ -27,7 +27,7 @@ def modules_after(statements):
 
 
 def test_packages_import_numpy_at_most():
-    packages = "qmodels, optimize, validate, cases, cases.study.packet_processor"
+    packages = "qmodels, optimize, validate, cases, cases.study.goals"
     assert modules_after(f"import {packages}").isdisjoint({*HEAVY, "typer", "rich"})
 
 

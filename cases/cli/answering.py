@@ -9,8 +9,20 @@ from typing import Annotated, Any
 
 import typer
 
-from cases.cli.app import Json, Reading, Settings, Simulation, System, command, given_options
-from cases.cli.console import Forms, FullOutput, Output, interruptible, put
+from cases.cli.app import (
+    Forms,
+    FullOutput,
+    Json,
+    Output,
+    Reading,
+    Settings,
+    Simulation,
+    System,
+    command,
+    given_options,
+    interruptible,
+    put,
+)
 
 LONGEST = 12  # runs made elsewhere of which each has a line; all are in the CSV
 
@@ -22,7 +34,7 @@ def solve(system: System, output: FullOutput) -> int:
     Of several swept fields all combinations are solved. Every answer states its error.
     """
     from cases.cli.answers import one_answer, swept_answer
-    from cases.study.packet_processor import along_axes
+    from cases.study.goals import along_axes
     from qmodels import solve as solve_spec
     from qmodels.systems.spec.fields import array_fields
 

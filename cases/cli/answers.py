@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cases.cli.console import Forms
-from cases.study.details import LEGEND, cell, sweep_doubts
-from cases.study.goals import words
-from cases.study.packet_processor import error_columns
+from cases.cli.app import Forms
+from cases.study.details import LEGEND, cell, sweep_doubts, trace_note, trace_summary, trace_warnings
+from cases.study.goals import error_columns, words
 from cases.study.screen import LINES as SCREEN_LINES
 from cases.study.screen import WIDTH as SCREEN_WIDTH
-from cases.study.stream import trace_note, trace_summary, trace_warnings
 from cases.tables import columns_of, csv_text, many, text_table, unit
 from qmodels.systems.spec.conditions import quantity
 from qmodels.systems.spec.metrics import is_relative

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cases.cli.app import Reading, Runs, System, TraceFiles, command
-from cases.cli.console import Forms, Output
+from cases.cli.app import Forms, Output, Reading, Runs, System, TraceFiles, command
 
 MOST = 8  # metrics that are shown; the others are in the JSON
 
@@ -57,7 +56,7 @@ def diff(
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    from cases.study.stream import rescaled
+    from cases.study.details import rescaled
     from cases.tables import columns_of, csv_text
     from validate.comparison.paired import compare_pair
 
@@ -152,7 +151,7 @@ def _csv_rows(found: Any) -> Iterator[dict[str, Any]]:
 
 def _figure(found: Any) -> Any:
     """Return each relative difference with its interval."""
-    from cases.plots import BLUE, GREEN, GREY, ORANGE, new_figure
+    from cases.tables import BLUE, GREEN, GREY, ORANGE, new_figure
 
     rows = [one for one in found.rows.values() if one.share is not None][::-1]
     figure, axes = new_figure(8, 1.4 + 0.5 * max(len(rows), 1))

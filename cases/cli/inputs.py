@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cases.study.goals import read_choices, technology
-from cases.study.packet_processor import DATA, WORKLOADS, default_choices
+from cases.study.goals import DATA, WORKLOADS, default_choices, read_choices, technology
 from cases.systems import found
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.conditions import in_field_unit

@@ -9,11 +9,10 @@ from typing import Any, NoReturn
 
 import typer
 
-from cases.cli import answering, diffing, kinds, papers, studies, tracing
-from cases.cli.app import app
-from cases.cli.console import fail
+from cases.cli import answering, diffing, kinds, papers, studies
+from cases.cli.app import app, fail
 
-COMMANDS = (studies, answering, diffing, tracing, kinds, papers)  # modules whose commands the application has
+COMMANDS = (studies, answering, diffing, kinds, papers)  # modules whose commands the application has
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -7,8 +7,21 @@ from typing import Annotated
 
 import typer
 
-from cases.cli.app import Csv, Json, Plot, Settings, TraceFile, case_names, command, require_directory
-from cases.cli.console import Forms, Output, fail, interruptible, listed
+from cases.cli.app import (
+    Csv,
+    Forms,
+    Json,
+    Output,
+    Plot,
+    Settings,
+    TraceFile,
+    case_names,
+    command,
+    fail,
+    interruptible,
+    listed,
+    require_directory,
+)
 from cases.published import CASES
 
 

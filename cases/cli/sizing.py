@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from cases.cli.inputs import choices_of
+from cases.study.details import rescaled
 from cases.study.goals import traffic_of
-from cases.study.stream import rescaled
 from optimize.analysis.inverse import Size
 from optimize.analysis.sizing import size as size_spec
 from optimize.checks import Range, size_of

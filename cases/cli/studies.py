@@ -9,6 +9,8 @@ import typer
 
 from cases.cli.answering import show_comparison
 from cases.cli.app import (
+    Forms,
+    FullOutput,
     Reading,
     Replications,
     Runs,
@@ -17,9 +19,11 @@ from cases.cli.app import (
     Workers,
     command,
     given_options,
+    interruptible,
+    listed,
+    progress_bars,
     require_directory,
 )  # fmt: skip
-from cases.cli.console import Forms, FullOutput, interruptible, listed, progress_bars
 
 LONGEST = 120.0  # time for simulations unless it is given, if the choice is not simulated before. [s]
 Objectives = Annotated[list[str] | None, typer.Option(metavar="METRIC", help="An objective; repeatable.")]

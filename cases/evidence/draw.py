@@ -21,7 +21,7 @@ from cases.evidence.systems import SORTS, SOURCES, WIDE, Drawing
 from cases.evidence.systems import draw as draw_system
 from cases.published import CASES
 from cases.published.paper import designs_of
-from cases.study.packet_processor import DATA
+from cases.study.goals import DATA
 from cases.systems import system_files
 from qmodels.systems.laws.times import Exponential, Law
 from qmodels.systems.memory.dram_map import Interleaved

@@ -12,8 +12,7 @@ import numpy as np
 from cases.evidence.calibrate import HEADS, MAIN, ROOT, Seen, coverage, scored, simulator
 from cases.evidence.constants import cells
 from cases.evidence.record import Record
-from cases.plots import BLUE, ORANGE, new_figure, save
-from cases.tables import markdown_table
+from cases.tables import BLUE, ORANGE, markdown_table, new_figure, save
 from qmodels.evidence.constants import COMMAND
 from qmodels.systems.spec.whole import whole
 

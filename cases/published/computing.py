@@ -17,8 +17,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from cases.published.expression import compiled, entry, evaluate, fill, loops
 from cases.published.numbers import Cell, Design, mean_and_largest, name_of, only, read_toml, select
+from cases.published.tables import compiled, entry, evaluate, fill, loops
 from qmodels import checks
 from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.spec.text.toml import spec_from_toml

@@ -21,9 +21,9 @@ from typing import Any
 
 from cases.published import CASES
 from cases.published.computing import saturation
-from cases.published.expression import evaluate
 from cases.published.numbers import data_folder, write_rows
 from cases.published.paper import Paper, published_case
+from cases.published.tables import evaluate
 from cases.tables import read_rows
 from qmodels import checks
 from qmodels.systems.spec.fields import replace_fields, stable_text

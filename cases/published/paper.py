@@ -13,10 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from cases.plots import save as save_figure
 from cases.published import CASES
 from cases.published.computing import Simulate, computed, designs, names_of
-from cases.published.expression import entry, evaluate, fill, loops
 from cases.published.numbers import (
     Cell,
     Claim,
@@ -32,8 +30,19 @@ from cases.published.numbers import (
     tags_text,
     write_rows,
 )
-from cases.published.tables import claims_text, errors_text, grid_text, list_text, rows_text
+from cases.published.tables import (
+    claims_text,
+    entry,
+    errors_text,
+    evaluate,
+    fill,
+    grid_text,
+    list_text,
+    loops,
+    rows_text,
+)
 from cases.tables import columns_of, read_rows, rows_of
+from cases.tables import save as save_figure
 from qmodels import checks
 from qmodels.systems.spec.whole import whole
 from qmodels.systems.traffic.trace import Trace, read_trace

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cases.plots import BLUE, GREEN, GREY, ORANGE, SHADES, new_figure
-from cases.published.expression import evaluate, fill, loops
 from cases.published.numbers import Cell, plain_row, select
-from cases.published.tables import WHICH
+from cases.published.tables import WHICH, evaluate, fill, loops
+from cases.tables import BLUE, GREEN, GREY, ORANGE, SHADES, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,16 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from cases.study.details import Section
+from cases.study.details import Section, full_text, part_sections, trace_summary
 from cases.study.goals import choice_tables, choice_word, read_choices, words
-from cases.study.packet_processor import ERROR
 from cases.study.plots import PALETTE, View, axis_label, latency_limit
 from cases.study.screen import change_rows, screen_of, study_text, together
-from cases.study.several import several, several_summary
 from cases.study.simulating import Runs, how_simulated
-from cases.study.stream import full_text, part_sections, trace_summary
-from cases.study.study import Part, Study, our_version
-from cases.tables import columns_of, csv_text, json_text, number, plain, rows_of
+from cases.study.study import Part, Study, our_version, several, several_summary
+from cases.tables import ERROR, columns_of, csv_text, json_text, number, plain, rows_of
 from optimize.search.pareto import FloatArray
 from optimize.spaces.space import Space
 from qmodels.systems.spec.fields import stable_hash

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cases.plots import GREEN, GREY, new_figure, save
 from cases.study.goals import choice_word, words
 from cases.study.study import Part, Study
+from cases.tables import GREEN, GREY, new_figure, save
 from optimize.search.pareto import FloatArray, nondominated
 from qmodels.systems.spec.conditions import unit_of
 

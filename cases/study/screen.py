@@ -7,12 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from cases.study.details import front_doubts
-from cases.study.goals import choice_word, words
-from cases.study.packet_processor import SUBJECT_TO
-from cases.study.several import Several, several
-from cases.study.stream import trace_warnings
-from cases.study.study import Part, Study
+from cases.study.details import front_doubts, trace_warnings
+from cases.study.goals import SUBJECT_TO, choice_word, words
+from cases.study.study import Part, Several, Study, several
 from cases.tables import many, sentence
 from optimize.decisions.decision import LEVEL, TIED, Decision
 from optimize.decisions.reasons import Alternative, Growth, Question

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cases.study import PACKETS
-from cases.study.packet_processor import ERROR
+from cases.tables import ERROR
 from optimize.decisions.decision import LEVEL, Decision, Interrupted
 from optimize.search.exploration import Exploration
 from qmodels import checks

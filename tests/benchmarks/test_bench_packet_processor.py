@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import qmodels as qm
-from cases.study.packet_processor import CHOICES, SUBJECT_TO, default_processor, default_space
+from cases.study.goals import CHOICES, SUBJECT_TO, default_processor, default_space
 from optimize import Space, explore, replace_fields, sensitivity
 from optimize.analysis.sensitivity import continuous_fields
 from optimize.spaces.evaluation import significant

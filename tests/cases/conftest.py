@@ -14,7 +14,7 @@ import pytest
 
 from cases.cli.main import main
 from cases.study.files import save_study
-from cases.study.packet_processor import DATA, default_processor
+from cases.study.goals import DATA, default_processor
 from cases.study.simulating import Runs
 from cases.study.study import explore_case
 from optimize import replace_fields

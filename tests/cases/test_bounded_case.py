@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import qmodels as qm
-from cases.study.packet_processor import default_processor, default_space, solved_columns
+from cases.study.goals import default_processor, default_space, solved_columns
 from optimize import Space, explore
 
 LATENCY, P99, CONFLICTS = "packet_latency", "packet_latency_p99", "write_conflict_probability"

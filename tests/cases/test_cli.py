@@ -16,7 +16,7 @@ import qmodels as qm
 from cases.cli.answers import swept_answer
 from cases.cli.main import app
 from cases.published import CASES
-from cases.study.packet_processor import along_axes, default_processor
+from cases.study.goals import along_axes, default_processor
 from optimize import replace_fields
 from qmodels import PacketProcessor, solve
 from qmodels.systems.spec.conditions import quantity

@@ -10,8 +10,7 @@ import pytest
 
 import qmodels as qm
 from cases.study.files import load_study
-from cases.study.goals import with_values
-from cases.study.packet_processor import default_processor
+from cases.study.goals import default_processor, with_values
 from optimize import replace_fields
 from qmodels import solve
 from qmodels.systems.spec.kind import KINDS

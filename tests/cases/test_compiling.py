@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cases.study import simulating as compiling
-from cases.study.packet_processor import default_processor
+from cases.study.goals import default_processor
 from qmodels.numerics.kernels import another_python
 from validate.engine import jit
 

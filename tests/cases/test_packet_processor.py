@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cases.study.packet_processor import (
+from cases.study.goals import (
     CHOICES,
     DATA,
     WORKLOADS,

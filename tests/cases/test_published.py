@@ -10,7 +10,6 @@ import pytest
 
 from cases.published import CASES, dqm, ocmpi, srp, stnoc
 from cases.published.computing import fit, names_of
-from cases.published.expression import evaluate, fill
 from cases.published.keep import GUIDE, guide_table
 from cases.published.numbers import (
     TAGS,
@@ -23,6 +22,7 @@ from cases.published.numbers import (
     tags_of,
 )
 from cases.published.paper import published_case
+from cases.published.tables import evaluate, fill
 from qmodels import solve
 from qmodels.systems.spec.text.toml import spec_from_toml
 from qmodels.traffic import Trace

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases.study.screen import FEW, FEW_LINES, LINES, WIDTH, _percent, _said, _warned, screen_of, study_text
-from cases.study.several import several
+from cases.study.study import several
 
 KINDS = {
     "noc": ("link_width=8,16", "packet_latency", "bandwidth"),

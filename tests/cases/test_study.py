@@ -11,13 +11,19 @@ import pytest
 
 from cases.study import PACKETS
 from cases.study import files as study_files
-from cases.study.details import trust
+from cases.study.details import part_sections, trace_section, trace_summary, trust
 from cases.study.files import SUMMARY, load_study, save_study, whole_text
-from cases.study.goals import goals_of, space_of
-from cases.study.packet_processor import CHOICES, DATA, default_processor, default_space, solved_columns
+from cases.study.goals import (
+    CHOICES,
+    DATA,
+    default_processor,
+    default_space,
+    goals_of,
+    solved_columns,
+    space_of,
+)
 from cases.study.screen import screen_of, study_text
 from cases.study.simulating import Runs
-from cases.study.stream import part_sections, trace_section, trace_summary
 from cases.study.study import DIGITS, SIMULATED, SOLVED, decided, explore_case, model_verdict, solved
 from cases.tables import heading
 from optimize import replace_fields

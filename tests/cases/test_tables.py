@@ -10,7 +10,7 @@ import pytest
 
 from cases.cli.answers import one_answer
 from cases.study.details import Section
-from cases.study.packet_processor import default_processor, error_columns
+from cases.study.goals import default_processor, error_columns
 from cases.tables import csv_text, heading, json_text, number, text_table, unit
 from qmodels import solve
 from qmodels.systems.spec.metrics import METRICS

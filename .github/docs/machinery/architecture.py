@@ -122,7 +122,7 @@ def figure() -> Any:
 
 def pages() -> Iterator[tuple[str, str]]:
     """Yield the page of the house, and its picture."""
-    from cases.plots import save
+    from cases.tables import save
 
     lines, files = house()
     rows = []
@@ -139,6 +139,6 @@ def pages() -> Iterator[tuple[str, str]]:
 
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
-    from cases.plots import save
+    from cases.tables import save
 
     save(figure(), Path(sys.argv[1]))

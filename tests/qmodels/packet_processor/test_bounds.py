@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
-from cases.study.packet_processor import WORKLOADS, default_processor
+from cases.study.goals import WORKLOADS, default_processor
 from optimize import replace_fields
 from qmodels.packet_processor.bounds.ends import SPANS
 from qmodels.traffic import OnOff
