@@ -31,94 +31,67 @@ Slopes = dict[str, Any]
 and the kind, see `Elasticity`; a NaN is not known."""
 
 
-class _Seen:
-    """Metrics at steps from a point along each field: those that are not known yet are solved together."""
+HALVES, WAYS = 2.0 ** -np.arange(4), np.array([-1.0, 1.0])
+"""Steps of a stage, in the largest, to either side."""
 
-    def __init__(self, model: Model, point: Mapping[str, float]) -> None:
-        self._model, self.point = model, point
-        self.x = np.array(list(map(float, point.values())))
-        self.size = np.where(self.x, np.abs(self.x), 1.0)
-        self._known: dict[tuple[int, float], FloatArray] = {}
 
-    def at(self, rows: Any, values: FloatArray) -> FloatArray:
-        """Return the metrics where fields (rows) have values (rows, n): an array (rows, n, metrics)."""
-        steps = np.round((values - self.x[rows, None]) / self.size[rows, None], 10) + 0.0
-        keys = [[(int(k) if s else 0, s) for s in line] for k, line in zip(rows, steps.tolist(), strict=True)]
-        new = {
-            key: v
-            for line, vs in zip(keys, values.tolist(), strict=True)
-            for key, v in zip(line, vs, strict=True)
-        }
-        new = {key: value for key, value in new.items() if key not in self._known}
-        if new:
-            columns = {field: [float(value)] * len(new) for field, value in self.point.items()}
-            for place, ((k, step), value) in enumerate(new.items()):
-                if step:
-                    columns[list(columns)[k]][place] = value
-            found = self._model(columns, forgiving=True)
-            self._known |= dict(zip(new, np.where(np.isfinite(found), found, np.nan), strict=True))
-        return np.array([[self._known[key] for key in line] for line in keys])
+def _weights(*steps: float) -> FloatArray:
+    """Return the weights of the values at 0 and at some steps that make the derivative at 0."""
+    powers = np.vander([0.0, *steps], increasing=True).T
+    return np.asarray(np.linalg.solve(powers, np.eye(len(powers))[1]))
 
-    def stencil(self, rows: Any, largest: float) -> FloatArray:
-        """Return the metrics at a step and three halves of it: an array (rows, 2 sides, 4 steps, metrics)."""
-        steps = largest / 2.0 ** np.arange(4) * np.array([[-1.0], [1.0]])
-        moved = self.x[rows, None] + self.size[rows, None] * np.append(0.0, steps.ravel())
-        return self.at(rows, moved)[:, 1:].reshape(len(rows), 2, 4, -1)
 
-    def slope(self, rows: Any, largest: float, order: int, side: int) -> tuple[FloatArray, FloatArray]:
-        """Return derivatives, and by how much they differ from those of the next coarser steps."""
-        from scipy.differentiate import derivative
-
-        metrics = self.at(rows, self.x[rows, None]).shape[2]
-        x, h = (np.repeat(column[rows, None], metrics, axis=1) for column in (self.x, largest * self.size))
-
-        def read(values: FloatArray) -> FloatArray:
-            flat = values.reshape(len(rows), metrics, -1)[:, 0]
-            return self.at(rows, flat).swapaxes(1, 2).reshape(values.shape)
-
-        options: dict[str, Any] = {"step_direction": side, "preserve_shape": True}
-        options |= {"initial_step": h, "tolerances": {"atol": 0.0, "rtol": 0.0}}
-        with np.errstate(all="ignore"):
-            if side:  # steps h, h/2, h/4, h/8 on one side: scipy takes the root of the factor
-                options |= {"step_factor": 4.0, "maxiter": 1}
-                slope = derivative(read, x, order=order, **options).df
-                options["initial_step"] = h / 4
-                return slope, np.abs(slope - derivative(read, x, order=order - 2, **options).df)
-            found = derivative(read, x, order=order, maxiter=2, **options)
-        return found.df, np.asarray(found.error)
+CENTRAL = _weights(*HALVES[:3], *-HALVES[:3])[1:4]
+AHEAD, NEAR = _weights(*HALVES), _weights(*HALVES[2:])
+"""Weights of differences across three steps; of the value and those at all steps of a side, or at two."""
 
 
 def differentiate(model: Model, point: Mapping[str, float]) -> Slopes:
     """Differentiate all metrics by all fields of a point, in one or two calls if they may be arrays."""
-    seen = _Seen(model, point)
-    rows = np.arange(len(point))
-    values = seen.stencil(rows, STAGES[0])
-    at = seen.at(rows[:1], seen.x[:1, None])[0, 0]
-    size = np.abs(at) / seen.size[:, None]
-    (slopes, errors), finest = _stage(seen, rows, STAGES[0], size), np.full(values.shape, np.nan)
+    x = np.array(list(map(float, point.values())))
+    sizes = np.where(x, np.abs(x), 1.0)
+
+    def look(rows: Any, largest: float, *, centre: bool) -> tuple[FloatArray, FloatArray]:
+        """Return the metrics at the point, if wanted, and at steps of fields: (rows, 2, 4, metrics)."""
+        steps = largest * np.outer(WAYS, HALVES).ravel()
+        points = np.tile(x, (centre + len(rows) * steps.size, 1))
+        moved = points[int(centre) :].reshape(len(rows), steps.size, -1)
+        moved[np.arange(len(rows)), :, rows] = x[rows, None] + sizes[rows, None] * steps
+        found = model(dict(zip(point, points.T.tolist(), strict=True)), forgiving=True)
+        found = np.where(np.isfinite(found), found, np.nan)
+        return found[:centre], found[int(centre) :].reshape(len(rows), 2, len(HALVES), -1)
+
+    (at,), values = look(np.arange(len(x)), STAGES[0], centre=True)
+    size = np.abs(at) / sizes[:, None]
+    slopes, errors = _stage(values, at, STAGES[0] * sizes[:, None])
+    finest = np.full(values.shape, np.nan)
     with np.errstate(invalid="ignore"):
         rest = ~(errors[0] <= ENOUGH * (np.abs(slopes[0]) + 0.1 * size)) & np.isfinite(at)
     fine = np.flatnonzero(rest.any(axis=1))
     if fine.size:
-        finest[fine] = seen.stencil(fine, STAGES[1])
-        finer, off = _stage(seen, fine, STAGES[1], size[fine])
+        finest[fine] = look(fine, STAGES[1], centre=False)[1]
+        finer, off = _stage(finest[fine], at, STAGES[1] * sizes[fine, None])
         better = ~(errors[:, fine] <= off) & ~np.isnan(finer)
         slopes[:, fine] = np.where(better, finer, slopes[:, fine])
         errors[:, fine] = np.where(better, off, errors[:, fine])
-    return _told(at, seen, values, finest, size, slopes, errors)
+    return _told(at, sizes, values, finest, size, slopes, errors)
 
 
-def _stage(seen: _Seen, rows: Any, largest: float, size: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the slope, that below and that above, and their errors."""
-    found = [seen.slope(rows, largest, order, side) for order, side in ((6, 0), (4, -1), (4, 1))]
-    slopes, errors = (np.stack(parts) for parts in zip(*found, strict=True))
-    blur = EPSILON * size / (largest / 8)
+def _stage(values: FloatArray, at: FloatArray, step: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the slope, that below and that above, and by how much each differs from that of other steps."""
+    sides, across = np.insert(values, 0, at, axis=2), values[:, 1] - values[:, 0]
+    coarse, slope = (np.einsum("k,rkm->rm", CENTRAL, across[:, k : k + 3]) * 2**k / step for k in (0, 1))
+    ahead = np.einsum("s,k,rskm->srm", WAYS, AHEAD, sides) / step
+    near = np.einsum("s,k,rskm->srm", WAYS, NEAR, sides[:, :, [0, 3, 4]]) / step
+    errors = np.abs([slope - coarse, *(ahead - near)])
+    blur = 8 * EPSILON * np.abs(at) / step
+    slopes = np.stack([np.where(np.isnan(coarse), np.nan, slope), *ahead])
     return slopes, errors + np.stack([blur, 2 * blur, 2 * blur])
 
 
 def _told(
     at: FloatArray,
-    seen: _Seen,
+    sizes: FloatArray,
     values: FloatArray,
     finest: FloatArray,
     size: FloatArray,
@@ -127,7 +100,7 @@ def _told(
 ) -> Slopes:
     """Return slopes with the words that say what they are."""
     (slope, below, above), (error, below_error, above_error) = slopes, errors
-    h = seen.size[:, None, None] * STAGES[0] / 2.0 ** np.arange(4)[:, None]
+    h = sizes[:, None, None] * STAGES[0] / 2.0 ** np.arange(4)[:, None]
     secants = (values[:, 1] - values[:, 0]) / (2 * h)
     kind = np.full(slope.shape, "smooth", dtype="U8")
 
@@ -148,7 +121,7 @@ def _told(
         before, limits = (2 * finest[:, :, k] - finest[:, :, k - 1] for k in (2, 3))
         height = np.abs(limits - at)
         near = (np.abs(finest[:, :, 2:] - limits[:, :, None]) < height[:, :, None] / 4).all(axis=2)
-        blur = BLUR * np.nan_to_num(np.abs(secants)).max(axis=1) * STAGES[-1] / 8 * seen.size[:, None]
+        blur = BLUR * np.nan_to_num(np.abs(secants)).max(axis=1) * STAGES[-1] / 8 * sizes[:, None]
         jumps = near & (height > 10 * np.abs(limits - before) + STEP * np.abs(at) + blur[:, None])
         decide("step", jumps.any(axis=1), np.nan, np.inf)
         # Slopes of wide steps tend to that of a smooth metric.
@@ -246,11 +219,11 @@ def sensitivity(
     -----
     Around the value, designs are evaluated at 2, 1, 0.5 and 0.25 % of it (of 1 where it is 0) to either side;
     of fields of which that does not give every derivative to nine digits at a 64th of these steps as well:
-    8 or 16 designs a field in one or two calls. ``scipy.differentiate`` makes central derivatives of order 6
-    and one-sided ones of order 4 of them [1]_. Designs that the spec refuses, or whose metric is not finite,
-    are left out. Where the slopes to either side disagree by ten times their errors, the metric has a kink,
-    as a maximum of two has where both are equal; where the metric itself tends to another value, it has a
-    step. A kink nearer than 4e-5 of the value passes for one at it.
+    8 or 16 designs a field in one or two calls. Derivatives are central ones of order 6 and one-sided ones of
+    order 4 [1]_. Designs that the spec refuses, or whose metric is not finite, are left out. Where the slopes
+    to either side disagree by ten times their errors, the metric has a kink, as a maximum of two has where
+    both are equal; where the metric itself tends to another value, it has a step. A kink nearer than 4e-5 of
+    the value passes for one at it.
 
     References
     ----------
