@@ -18,8 +18,7 @@ from optimize.spaces.numbering import choice_values
 from optimize.spaces.space import Space
 from optimize.spaces.structure import Conditions, Constraint, Point, Structure
 
-POOL, TRIES = 3000, 20
-"""Designs that the model is asked about; proposals for one that is new and admitted."""
+POOL, TRIES = 3000, 20  # designs that the model is asked about; proposals for one that is new and admitted
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-Range = tuple[float | None, float | None]
-"""An inclusive range of a metric; None leaves a side open."""
+Range = tuple[float | None, float | None]  # an inclusive range of a metric; None leaves a side open
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from qmodels.systems.spec.result import Result
     from validate import Comparison
 
-Columns = list[tuple[str, Mapping[str, Any]]]
-"""Headings, and values by name."""
-
+Columns = list[tuple[str, Mapping[str, Any]]]  # headings, and values by name
 MOST_ROWS, PARTS, FULLEST = 12, 7, 2
 """Rows of a table below an answer; of a comparison's screen, parts of the latency, and resources."""
 LOADS = ("resources", "traffic_intensity", "utilization")

@@ -23,8 +23,7 @@ from qmodels import checks
 from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.spec.text.toml import spec_from_toml
 
-Simulate = Callable[[Sequence[Any], Mapping[str, Any]], Sequence[Any]]
-"""Simulates specs with options."""
+Simulate = Callable[[Sequence[Any], Mapping[str, Any]], Sequence[Any]]  # simulates specs with options
 FITTED = "calibrated.toml"
 ENDS = {"model": "best", "simulated": "best", "low": "low", "high": "high"}
 

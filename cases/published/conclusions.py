@@ -29,12 +29,9 @@ from qmodels import checks
 from qmodels.systems.spec.fields import replace_fields, stable_text
 from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 
-Reading = tuple[Any, str] | float
-"""A system and the metric that is read of it, or a number that is known."""
-Number = tuple[float, float]
-"""A number that was read and half of its interval."""
-Curve = tuple[tuple[float, float], ...]
-"""Values of a parameter and margins there."""
+Reading = tuple[Any, str] | float  # A system and the metric that is read of it, or a number that is known
+Number = tuple[float, float]  # A number that was read and half of its interval
+Curve = tuple[tuple[float, float], ...]  # values of a parameter and margins there
 Turn = tuple[float, float, int]
 """Values of a parameter between which margins change their sign, and how often."""
 

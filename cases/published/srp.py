@@ -28,8 +28,7 @@ WORK = ("blurring", "fetching", "renumbered")
 """Non-optimal blurring, the same without any computing, and blurring on cores numbered in no order."""
 RENUMBERED = (14, 3, 8, 5, 0, 11, 6, 13, 9, 2, 15, 4, 7, 12, 1, 10)
 RESOLUTION = 1e-6  # by how much, relative, a placement must be better to be looked for
-Choice = tuple[tuple[int, ...], tuple[int, ...]]
-"""Memory of each core's blocks, and channel of each core."""
+Choice = tuple[tuple[int, ...], tuple[int, ...]]  # memory of each core's blocks, and channel of each core
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -49,23 +49,16 @@ def ends_of(within: tuple[Any, Any]) -> tuple[Any, Any]:
     return low, high
 
 
-LOOKED_AT = 64, 16
-"""Points of the first look for each field: of a model that takes arrays, of another."""
-
-STARTS, APART = 3, 0.2
-"""Local searches, and the distance of their starts, in widths of the ranges."""
-
+LOOKED_AT = 64, 16  # points of the first look for each field: of a model that takes arrays, of another
+STARTS, APART = 3, 0.2  # local searches, and the distance of their starts, in widths of the ranges
 REACH, ROUNDS, SOLVES = 0.02, 5, 100
 """First step of searches around the best point, in widths; how many; solves of each, for each field."""
 
 MARGIN, BETTER, BINDS = 1e-9, 1e-7, 1e-6
 """Relative room that the search leaves for rounding, gain of a better point, and room that is none."""
 
-CONFIRMED = 20
-"""Best points that are solved once more, until one keeps the limits alone as well."""
-
-DECADE = 10
-"""From this ratio of its ends on a range of positive numbers is looked at on a logarithmic scale."""
+CONFIRMED = 20  # best points that are solved once more, until one keeps the limits alone as well
+DECADE = 10  # from this ratio of its ends on a range of positive numbers is looked at on a logarithmic scale
 
 
 def several(

@@ -151,8 +151,7 @@ def tornado(
     return Tornado(metric=metric, base=base, bars=tuple(bars))
 
 
-RESAMPLES, TOGETHER = 1000, 50
-"""Resamples of the bootstrap, and how many at a time."""
+RESAMPLES, TOGETHER = 1000, 50  # resamples of the bootstrap, and how many at a time
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -31,8 +31,7 @@ Slopes = dict[str, Any]
 and the kind, see `Elasticity`; a NaN is not known."""
 
 
-HALVES, WAYS = 2.0 ** -np.arange(4), np.array([-1.0, 1.0])
-"""Steps of a stage, in the largest, to either side."""
+HALVES, WAYS = 2.0 ** -np.arange(4), np.array([-1.0, 1.0])  # steps of a stage, in the largest, to either side
 
 
 def _weights(*steps: float) -> FloatArray:
@@ -135,12 +134,10 @@ def _told(
     return {"value": at, "slope": slope, "error": error, "below": below, "above": above, "kind": kind}
 
 
-BETWEEN = 0.375
-"""Added to a whole number: a field that takes the sum is continuous."""
+BETWEEN = 0.375  # added to a whole number: a field that takes the sum is continuous
 
 
-TWO = "kink", "edge"
-"""Kinds of slopes of a continuous field that differ below and above."""
+TWO = "kink", "edge"  # kinds of slopes of a continuous field that differ below and above
 
 
 @dataclass(frozen=True, kw_only=True)

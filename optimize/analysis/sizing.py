@@ -16,11 +16,8 @@ from qmodels.systems.spec.fields import get_field, replace_fields
 
 WHICH = ("smallest", "largest")
 
-POINTS = 9
-"""Values of the first bracket."""
-
-ENDLESS = 1e9
-"""Relative miss that counts for an infinite one, so that what else is missed still ranks."""
+POINTS = 9  # values of the first bracket
+ENDLESS = 1e9  # relative miss that counts for an infinite one, so that what else is missed still ranks
 
 
 def size(

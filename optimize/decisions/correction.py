@@ -16,24 +16,16 @@ from optimize.spaces.evaluation import LOAD
 from optimize.spaces.numbering import Column, Columns
 from optimize.spaces.space import Space
 
-FLOOR = 1e-5
-"""Added to a probability and to its complement before the logarithm of their ratio is taken."""
-
-UNKNOWN = 0.3
-"""Standard deviation of the logarithm of simulated over model where the model states no error."""
-
-BLOCK = 20_000
-"""Rows predicted at a time: bounds memory to some 100 MB at hundreds of points."""
-
+FLOOR = 1e-5  # added to a probability and to its complement before the logarithm of their ratio is taken
+UNKNOWN = 0.3  # standard deviation of the logarithm of simulated over model where the model states no error
+BLOCK = 20_000  # rows predicted at a time: bounds memory to some 100 MB at hundreds of points
 LENGTH, LENGTH_SPREAD = 2.5, 0.8
 NOISE, NOISE_SPREAD = 0.15, 1.2
 SCALE_SPREAD = 0.8
 """Where the search for length scales (of standardised features), for noise and for the scale (both relative
 to the scale given) starts, and how far in log units it may go at one standard deviation."""
 
-FOLDS = 10
-"""Parts of the simulated designs that are left out in turn."""
-
+FOLDS = 10  # parts of the simulated designs that are left out in turn
 PSEUDO = 5
 """Scores of a normal distribution that are counted with those of the simulated designs: they are all there is
 before the first simulation and weigh little after some tens."""

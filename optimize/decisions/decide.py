@@ -19,12 +19,8 @@ FIRST = 8
 """Designs of the second batch; the first is the one that would be chosen, each later one half of all before,
 at least as many."""
 
-TRIES = 8
-"""Designs that are simulated beyond the limit if none of those simulated is feasible."""
-
-SURE = 10
-"""Times enough designs that are simulated at most because others could still lead the choice."""
-
+TRIES = 8  # designs that are simulated beyond the limit if none of those simulated is feasible
+SURE = 10  # times enough designs that are simulated at most because others could still lead the choice
 LAST = 2
 """Designs that are simulated beyond a limit of time so that the one that would be chosen is simulated."""
 

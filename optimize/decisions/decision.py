@@ -17,9 +17,7 @@ from optimize.spaces.evaluation import ends_of
 from optimize.spaces.numbering import Columns
 from optimize.spaces.running import distinct_rows
 
-LEVEL = 0.9
-"""Share of the designs that the intervals of a decision are to cover."""
-
+LEVEL = 0.9  # share of the designs that the intervals of a decision are to cover
 TIED = 0.01
 """Distance to the ideal, each objective scaled by its range on the front, by which designs are not told
 apart: less than the intervals of their simulations (chosen in view)."""

@@ -178,17 +178,10 @@ class Question:
 Evaluate = Callable[[Any], object]
 Interval = tuple[float, float, float]
 
-MOST = 8
-"""Times the traffic up to which is looked."""
-
-LEAST = 1000
-"""Share of the traffic, inverted, down to which is looked where nothing is feasible."""
-
-TOLERANCE = 3e-4
-"""Of the range looked at: where a search for the traffic stops."""
-
-TRIES = 3
-"""Simulations that look for the traffic up to which a design keeps its limits."""
+MOST = 8  # times the traffic up to which is looked
+LEAST = 1000  # share of the traffic, inverted, down to which is looked where nothing is feasible
+TOLERANCE = 3e-4  # of the range looked at: where a search for the traffic stops
+TRIES = 3  # simulations that look for the traffic up to which a design keeps its limits
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,14 +27,9 @@ from optimize.search.pareto import (
 )
 from optimize.spaces.evaluation import LOAD, STABLE, ends_of, metric_columns, saturated
 
-DRAWS = 32
-"""Possible truths that are drawn."""
-
-QUANTILE = 1.645
-"""Half a 90 % interval in standard deviations of a normal distribution."""
-
-AT_RANDOM = 1 / 3
-"""Share of the simulations whose designs are drawn from all, so that intervals hold for all."""
+DRAWS = 32  # possible truths that are drawn
+QUANTILE = 1.645  # half a 90 % interval in standard deviations of a normal distribution
+AT_RANDOM = 1 / 3  # share of the simulations whose designs are drawn from all, so that intervals hold for all
 
 
 Ends = Mapping[str, tuple[FloatArray, FloatArray, FloatArray]]

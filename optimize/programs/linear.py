@@ -15,17 +15,12 @@ from functools import cache
 from math import inf
 from typing import Any
 
-TOLERANCE = 1e-9
-"""Feasibility and integrality tolerance asked of HiGHS, for models scaled to about 1."""
-
-SUMS = "optimize, dynamic programming"
-"""What solved it where no solver was asked."""
-
+TOLERANCE = 1e-9  # feasibility and integrality tolerance asked of HiGHS, for models scaled to about 1
+SUMS = "optimize, dynamic programming"  # what solved it where no solver was asked
 RESOLUTION = 1e-6
 """Differences that programs tell apart, in the largest range of an objective within a component."""
 
-Terms = Mapping[int, float]
-"""A linear form: the coefficient of every variable, by its number."""
+Terms = Mapping[int, float]  # A linear form: the coefficient of every variable, by its number
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,8 +23,7 @@ from optimize.programs.linear import (
 )
 from optimize.search.pareto import FloatArray, IntArray
 
-MOST, HASTE = 2_000_000, 2_000
-"""Pairs of partial choices looked at in one join, and after the time limit."""
+MOST, HASTE = 2_000_000, 2_000  # pairs of partial choices looked at in one join, and after the time limit
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -209,9 +208,7 @@ def _best(program: Program, rest: list[_Part], one: _Part, other: _Part) -> _Par
     return _Part(fields, keys, sums, cells).take(pareto(keys, goals, program.objectives))
 
 
-FEW = 100_000
-"""Pairs of partial choices in a join up to which all are looked at, and no solver is asked."""
-
+FEW = 100_000  # pairs of partial choices in a join up to which all are looked at, and no solver is asked
 TRIES = 50
 """Choices that exceed a budget by less than the solver's tolerance that are cut off one after another."""
 

@@ -14,11 +14,9 @@ from optimize.programs.linear import ProgramOutcome, gap_of, seconds_of
 from optimize.search.pareto import BoolArray, FloatArray, IntArray
 
 STARTS = 4
-BLOCK = 65536
-"""Partial placements extended at once: bounds the memory."""
+BLOCK = 65536  # partial placements extended at once: bounds the memory
 SYMMETRIES = 512
-ROUNDING = 1e-12
-"""By which costs must differ, relative to the largest, to be different."""
+ROUNDING = 1e-12  # by which costs must differ, relative to the largest, to be different
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

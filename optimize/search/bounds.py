@@ -20,13 +20,10 @@ from qmodels.systems.spec.fields import find_field
 
 DIRECTIONS = {"increasing": 1, "decreasing": -1, "constant": 0}
 """Words for how a metric moves when a field grows; the first two allow that it stays."""
-ROUNDING = 1e-9
-"""Relative difference up to which two values count as equal."""
+ROUNDING = 1e-9  # relative difference up to which two values count as equal
 START = 1 << 14
 """Boxes to begin with up to which the fields that bounds need at one value are told apart at once."""
-HELD_OUT = 16
-"""Designs drawn to check that a metric is a sum."""
-
+HELD_OUT = 16  # designs drawn to check that a metric is a sum
 Ranks = npt.NDArray[np.int32]
 Directions = Mapping[str, Mapping[str, str]]
 

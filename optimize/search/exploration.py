@@ -82,8 +82,7 @@ def _numbers(values: Any) -> Any:
     return np.unique(values, return_inverse=True)[1].astype(float)
 
 
-SHOWN = 12
-"""Designs of the front that a notebook shows."""
+SHOWN = 12  # designs of the front that a notebook shows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

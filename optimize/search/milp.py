@@ -38,20 +38,14 @@ from optimize.spaces.space import Space
 
 COLUMNS = 64
 """Boxes that the integer program chooses among, those of the least bounds; the next one bounds the others."""
-FEW, MANY = 32, 1024
-"""Boxes halved at a time: a thousandth of the designs, within these."""
-AT_ONCE = 16384
-"""Boxes halved at a time where no model derives their bounds."""
-TOGETHER = 4096
-"""Boxes bounded in one call."""
-TRIED = 0.1
-"""Part of the boxes in which a design is solved before its turn where the time is limited."""
+FEW, MANY = 32, 1024  # boxes halved at a time: a thousandth of the designs, within these
+AT_ONCE = 16384  # boxes halved at a time where no model derives their bounds
+TOGETHER = 4096  # boxes bounded in one call
+TRIED = 0.1  # part of the boxes in which a design is solved before its turn where the time is limited
 EPSILON = 2
 """Objectives up to which the program alone finds the front where all are sums: zones of more are too many."""
-MOST_BOXES = 1 << 23
-"""Boxes to begin with, above which a search is refused before it runs out of memory."""
-CHECKED = 512
-"""Solved designs on which bounds are checked in the end."""
+MOST_BOXES = 1 << 23  # boxes to begin with, above which a search is refused before it runs out of memory
+CHECKED = 512  # solved designs on which bounds are checked in the end
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-BLOCK = 4096
-"""Points of a front, and points tested for dominance, at a time: bounds memory to a few MB."""
-
+BLOCK = 4096  # points of a front, and points tested for dominance, at a time: bounds memory to a few MB
 _Bits = npt.NDArray[np.uint64]
 
 FloatArray = npt.NDArray[np.float64]
@@ -18,9 +16,7 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 Mask = bool | Sequence[bool] | BoolArray
 
-MANY = 1024
-"""Points from which it pays to leave out first what one good point dominates."""
-
+MANY = 1024  # points from which it pays to leave out first what one good point dominates
 LEAST = -np.finfo(float).max
 
 

@@ -30,14 +30,11 @@ if TYPE_CHECKING:
 PENDING = 4096
 """Rows of fronts that wait to be joined with the front of all before: joining each by itself costs more."""
 
-WAITING = 256
-"""Boxes that wait for it, at most."""
-
+WAITING = 256  # boxes that wait for it, at most
 SECONDS = 5.0
 """Time between two commits of what is finished: a run that is killed loses no more. [s]"""
 
-SPOT_CHECKS = 4096
-"""Designs by whose verdict a constraint that has no table is told from another."""
+SPOT_CHECKS = 4096  # designs by whose verdict a constraint that has no table is told from another
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -21,8 +21,7 @@ STABLE = "stable"
 RESOURCE, LOAD = "bottleneck", "bottleneck_load"
 """Names of the word for the resource that fills up first, and of the number that says how far."""
 
-MOST_RESOURCES = 3
-"""Resources that are named of those that fill up."""
+MOST_RESOURCES = 3  # resources that are named of those that fill up
 
 
 def saturated(table: Columns, named: Iterable[str] = ()) -> BoolArray:

@@ -15,11 +15,8 @@ from optimize.spaces.structure import Conditions, Point, Structure, cell_numbers
 from qmodels.systems.spec.cost import afford
 from qmodels.systems.spec.fields import find_fields, replace_paths
 
-NAN = "NaN"
-"""The kind of error of a model that returns what is no number."""
-
-LONGEST = 200
-"""Most characters that are kept of what an error says."""
+NAN = "NaN"  # the kind of error of a model that returns what is no number
+LONGEST = 200  # most characters that are kept of what an error says
 
 
 class MisuseError(ValueError):
@@ -81,8 +78,7 @@ Columns = dict[str, Column]
 Designs = npt.NDArray[np.int64]
 
 
-SMALL = 64
-"""Designs per grid below which flat arrays are better: a call of a model costs more than an array."""
+SMALL = 64  # designs per grid below which flat arrays are better: a call of a model costs more than an array
 
 
 class Grid:

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from optimize.spaces.chunk_store import ChunkStore
 
 
-IN_FLIGHT = 256
-"""Submitted tasks that are not finished: bounds the memory of a long exploration."""
-
+IN_FLIGHT = 256  # submitted tasks that are not finished: bounds the memory of a long exploration
 Results = Generator[tuple[Any, Any], None, None]
 
 
@@ -106,8 +104,7 @@ def _finished(waiting: dict[Future[Any], Any]) -> Results:
 
 MIXING = np.uint64(0xBF58476D1CE4E5B9)
 """Odd factor that spreads the bits of a number (SplitMix64): rows are told apart by 64 bits."""
-ROWS = 65536
-"""Rows turned into Python objects at a time."""
+ROWS = 65536  # rows turned into Python objects at a time
 
 
 def distinct_rows(columns: Columns, fields: Iterable[str]) -> int:
@@ -156,18 +153,12 @@ def save_table(columns: Columns, path: str | os.PathLike[str]) -> Path:
     return target
 
 
-ARRAY_CHUNK = 65536
-"""Designs per call of a model that broadcasts: bounds memory, costs nothing in speed."""
-
+ARRAY_CHUNK = 65536  # designs per call of a model that broadcasts: bounds memory, costs nothing in speed
 SHARED_CHUNK = 8192
 """Designs per call from which cutting smaller, so that every worker has some, costs more than it gives."""
 
-TASKS = 4
-"""Tasks of a worker, at least, so that none waits long for the others at the end."""
-
-PROBES = 32
-"""Designs that are tried, at most, when the model first raises."""
-
+TASKS = 4  # tasks of a worker, at least, so that none waits long for the others at the end
+PROBES = 32  # designs that are tried, at most, when the model first raises
 Shape = int | tuple[int, ...] | None
 """How designs are handed to a model: one by one (None), as flat arrays, as a grid."""
 

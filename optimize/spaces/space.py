@@ -20,8 +20,7 @@ from qmodels.systems.spec.fields import get_field
 CHUNK, FIRST = 1 << 20, 1 << 10
 """Spaces up to this size are enumerated to draw from them; the first step of the search for one."""
 
-DRAWS = 64
-"""Rounds of drawing from a larger space, each of twice the designs still missing."""
+DRAWS = 64  # rounds of drawing from a larger space, each of twice the designs still missing
 
 
 class Space(Grid):

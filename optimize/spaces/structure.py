@@ -23,9 +23,7 @@ from optimize.checks import nearest
 from optimize.search.pareto import BoolArray
 
 Digits = npt.NDArray[np.int64]
-Cell = tuple[Digits, ...]
-"""Digits per axis; the designs of a cell are all their combinations."""
-
+Cell = tuple[Digits, ...]  # digits per axis; the designs of a cell are all their combinations
 Conditions = Mapping[str, Mapping[str, Iterable[object]]]
 
 
@@ -175,9 +173,7 @@ def draw(cells: Sequence[Cell], strides: Sequence[int], count: int, rng: np.rand
 Point = dict[str, Any]
 Constraint = Callable[[Point], bool]
 
-CALLS = 100_000
-"""Calls after which a constraint counts as one that reads too much for a table."""
-
+CALLS = 100_000  # calls after which a constraint counts as one that reads too much for a table
 SPOT_CHECKS = 64
 """Designs for which a constraint called with arrays is compared with itself called one by one."""
 
