@@ -29,7 +29,7 @@ from qmodels import checks
 from qmodels.systems.spec.fields import replace_fields, stable_text
 from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 
-Reading = tuple[Any, str] | float  # A system and the metric that is read of it, or a number that is known
+Reading = tuple[Any, str]  # A system and the metric that is read of it
 Number = tuple[float, float]  # A number that was read and half of its interval
 Curve = tuple[tuple[float, float], ...]  # values of a parameter and margins there
 Turn = tuple[float, float, int]
@@ -85,7 +85,7 @@ class Conclusion:
     parameter: Parameter  # what is varied
     # Returns what is read of which systems at a value of the parameter.
     readings: Callable[[float], Sequence[Reading]]
-    of: Callable[..., float]  # returns the margin of the numbers that were read, in their order
+    of: Callable[..., float]  # returns the margin of the parameter's value and the numbers that were read
     # Other readings of what the text leaves open, by name: what becomes of a system.
     others: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)  # of `validate.simulate`
@@ -99,16 +99,15 @@ class Conclusion:
             return [(float(answer[metric]), 0.0) for metric in metrics]
 
         numbers = (best for best, _ in read(self.readings(value), number))
-        return float(checks.finite(f"margin of {self.name} at {value:g}", self.of(*numbers)))
+        return float(checks.finite(f"margin of {self.name} at {value:g}", self.of(value, *numbers)))
 
     def on(self, change: Callable[[Any], Any]) -> Conclusion:
         """Return the conclusion on systems that are changed, each once."""
 
         def readings(value: float) -> list[Reading]:
             before = self.readings(value)
-            specs = {id(one[0]): one[0] for one in before if isinstance(one, tuple)}
-            after = {key: change(spec) for key, spec in specs.items()}
-            return [(after[id(one[0])], one[1]) if isinstance(one, tuple) else one for one in before]
+            after = {key: change(spec) for key, spec in {id(spec): spec for spec, _ in before}.items()}
+            return [(after[id(spec)], metric) for spec, metric in before]
 
         return replace(self, readings=readings)
 
@@ -126,7 +125,7 @@ class Conclusion:
 
         def systems(of: Conclusion) -> int:
             grid = self.parameter.grid
-            return len({one[0] for value in grid for one in of.readings(value) if isinstance(one, tuple)})
+            return len({spec for value in grid for spec, _ in of.readings(value)})
 
         if systems(after) < systems(self):
             raise ValueError(f"what is set is what it varies or compares: {', '.join(changes)}")
@@ -161,13 +160,13 @@ def _stated(paper: Paper, name: str, one: Mapping[str, Any]) -> Conclusion:
             mine = list(product([specs] if alone else specs, metrics))
             counts[key] = None if alone and len(metrics) == 1 else len(mine)
             found += mine
-        return found + [x] * bool(one.get("with_x"))
+        return found
 
-    def of(*numbers: float) -> float:
-        left, values = list(numbers), dict[str, Any]()
+    def of(x: float, *numbers: float) -> float:
+        left, values = list(numbers), dict[str, Any](x=x)
         for key, count in counts.items():
             values[key] = left.pop(0) if count is None else [left.pop(0) for _ in range(count)]
-        return evaluate(one["of"], {**names, **values, **({"x": left[0]} if left else {})})
+        return evaluate(one["of"], {**names, **values})
 
     def changing(change: Any) -> Callable[[Any], Any]:
         if isinstance(change, str):
@@ -200,15 +199,14 @@ def read(
 ) -> list[Number]:
     """Return the numbers that are read, each system asked once for all metrics that are read of it."""
     wanted: dict[int, tuple[Any, dict[str, None]]] = {}
-    for one in readings:
-        if isinstance(one, tuple):
-            wanted.setdefault(id(one[0]), (one[0], {}))[1][one[1]] = None
+    for spec, metric in readings:
+        wanted.setdefault(id(spec), (spec, {}))[1][metric] = None
     found = {
         (name, metric): number
         for name, (spec, metrics) in wanted.items()
         for metric, number in zip(metrics, numbers(spec, list(metrics)), strict=True)
     }
-    return [found[id(one[0]), one[1]] if isinstance(one, tuple) else (one, 0.0) for one in readings]
+    return [found[id(spec), metric] for spec, metric in readings]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -377,8 +375,7 @@ def key(readings: Sequence[Reading]) -> str:
 
     Fitted numbers differ in their last digits from machine to machine.
     """
-    parts = (one if isinstance(one, tuple) else (one, "") for one in readings)
-    text = ";".join(f"{stable_text(spec, exact=False)}:{metric}" for spec, metric in parts)
+    text = ";".join(f"{stable_text(spec, exact=False)}:{metric}" for spec, metric in readings)
     rounded = re.sub(r"\d+\.\d+(e[-+]?\d+)?", lambda number: f"{float(number[0]):.6g}", text)
     return hashlib.sha256(rounded.encode()).hexdigest()[:12]
 
@@ -399,10 +396,10 @@ def simulated(conclusion: Conclusion, value: float, *, store: Path | None = None
         return [(found[metric].best, found[metric].half_width) for metric in metrics]
 
     numbers, widths = zip(*read(conclusion.readings(value), estimates), strict=True)
-    margin = float(conclusion.of(*numbers))
+    margin = float(conclusion.of(value, *numbers))
     moved = (
-        conclusion.of(*(n + w * (k == which) for k, (n, w) in enumerate(zip(numbers, widths, strict=True))))
-        for which in range(len(numbers))
+        conclusion.of(value, *numbers[:which], number + width, *numbers[which + 1 :])
+        for which, (number, width) in enumerate(zip(numbers, widths, strict=True))
     )
     return Check(value=value, margin=margin, half_width=sqrt(sum((one - margin) ** 2 for one in moved)))
 

@@ -6,6 +6,7 @@ An expression is arithmetic, comparisons and calls of given names alone.
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -43,26 +44,8 @@ def gained(after: float, before: float) -> float:
     return 100 * (after / before - 1)
 
 
-PYTHON = (
-    abs,
-    all,
-    any,
-    bool,
-    dict,
-    enumerate,
-    float,
-    int,
-    len,
-    list,
-    max,
-    min,
-    range,
-    round,
-    sum,
-    tuple,
-    zip,
-)
-FUNCTIONS: dict[str, Any] = {one.__name__: one for one in PYTHON}
+PYTHON = "abs all any bool dict enumerate float int len list max min range round sum tuple zip".split()
+FUNCTIONS: dict[str, Any] = {name: getattr(builtins, name) for name in PYTHON}
 FUNCTIONS |= {"saved": saved, "gained": gained, "mean": fmean, "change": replace_fields}
 
 

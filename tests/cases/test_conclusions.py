@@ -46,7 +46,7 @@ def conclusion(parameter: Parameter = LINE, turn: float = 3.0) -> Conclusion:
         margin="what is left",
         assumption="nothing",
         parameter=parameter,
-        readings=lambda value: [value],
+        readings=lambda value: [],
         of=lambda value: turn - value,
     )
 
@@ -147,7 +147,7 @@ def test_a_conclusion_is_contradicted_only_where_no_reading_confirms_it(turn, sh
     asked = replace(
         conclusion(turn=turn),
         readings=lambda value: [(value, "x")],
-        of=lambda value: turn - value,
+        of=lambda value, moved: turn - moved,
         others=other,
     )
 
@@ -180,7 +180,7 @@ def test_a_system_is_asked_once_for_all_that_is_read_of_it():
         asked.append((spec, metrics))
         return [(float(len(metric)), 0.1) for metric in metrics]
 
-    assert read([("a", "x"), ("a", "xyz"), 7.0], numbers) == [(1.0, 0.1), (3.0, 0.1), (7.0, 0.0)]
+    assert read([("a", "x"), ("a", "xyz")], numbers) == [(1.0, 0.1), (3.0, 0.1)]
     assert asked == [("a", ["x", "xyz"])]
 
 
@@ -191,7 +191,7 @@ def test_the_interval_of_a_margin_is_that_of_its_numbers(monkeypatch):
         half_width: float
 
     monkeypatch.setattr("validate.simulate", lambda spec, **_: {"y": Estimate(spec, 0.1 * spec)})
-    ratio = replace(conclusion(), readings=lambda x: [(30.0, "y"), (10.0, "y")], of=lambda a, b: a - b)
+    ratio = replace(conclusion(), readings=lambda x: [(30.0, "y"), (10.0, "y")], of=lambda x, a, b: a - b)
     found = simulated(ratio, 1.0)
     assert (found.margin, found.half_width) == pytest.approx((20.0, (3.0**2 + 1.0**2) ** 0.5))
 
@@ -208,7 +208,7 @@ def test_simulations_of_other_systems_are_left_out(monkeypatch):
     found, stale = kept("llc3d", replace(first, others={}))
     assert found and not stale
     quiet = LlcProcessor(cores=4)
-    asked = {"readings": lambda x: [(quiet, "waiting_latency")], "of": lambda waiting: waiting}
+    asked = {"readings": lambda x: [(quiet, "waiting_latency")], "of": lambda x, waiting: waiting}
     other = replace(first, others={}, **asked)
     assert kept("llc3d", other) == ([], len(found))
     monkeypatch.setattr(checks, "conclusions_of", lambda case: (other,))
