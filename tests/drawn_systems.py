@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import qmodels as qm
-from cases.evidence.systems import MEMORIES, Drawing
+from cases.evidence.draw import MEMORIES, Drawing
 from qmodels import (
     CacheLevel,
     CacheSystem,

@@ -65,7 +65,7 @@ def reproduce(
     output = Output(as_json, as_csv)
     if settings or spec is not None or ("/" in case and not case.endswith(".toml")):
         from cases.cli.inputs import named_values
-        from cases.published.changing import changed
+        from cases.published.paper import changed
 
         if trace is not None or out is not None:
             raise ValueError("--trace and --out are of a whole case: no --set, no SYSTEM and no SPEC.toml")

@@ -27,8 +27,7 @@ from lzma import LZMAError
 from multiprocessing import get_context
 from pathlib import Path
 
-from cases.evidence import page
-from cases.evidence.calibrate import drawn_neighbours
+from cases.evidence.calibrate import drawn_neighbours, write_page
 from cases.evidence.calibrate import report as calibration
 from cases.evidence.constants import GROUPS
 from cases.evidence.constants import report as constants
@@ -96,7 +95,7 @@ def main(given: list[str] | None = None) -> int:
         else:
             tested, others = (records(path, needed=False) for path in (TESTED, OTHERS))
             table, words = calibration(drawn, tested, others)
-            page.write(drawn, tested, table)
+            write_page(drawn, tested, table)
             print(words)
         return 0
     with ProcessPoolExecutor(asked.workers, mp_context=get_context("spawn")) as executor:

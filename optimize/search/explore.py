@@ -23,7 +23,7 @@ from optimize.search.greedy import Step, search, simplex_weights
 from optimize.search.milp import Milp, Proof
 from optimize.search.pareto import FloatArray
 from optimize.search.survey import Survey, surveyed
-from optimize.spaces.chunk_store import ChunkStore, model_text
+from optimize.spaces.evaluation import ChunkStore, model_text
 from optimize.spaces.numbering import Columns, Designs, Found, holes_of
 from optimize.spaces.running import Plan, Runner, joined_found
 from optimize.spaces.space import Space

@@ -11,8 +11,16 @@ import numpy as np
 
 from optimize.checks import SIGNS, Range, sides, size_of
 from optimize.search.pareto import BoolArray, FloatArray, IntArray, as_costs, undominated
-from optimize.spaces.chunk_store import array_text, text_array
-from optimize.spaces.evaluation import STABLE, excess, resources, saturated, stack, words
+from optimize.spaces.evaluation import (
+    STABLE,
+    array_text,
+    excess,
+    resources,
+    saturated,
+    stack,
+    text_array,
+    words,
+)
 from optimize.spaces.numbering import Column, Columns, Designs, Hole, joined
 from optimize.spaces.space import Space
 

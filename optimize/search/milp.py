@@ -16,6 +16,7 @@ from optimize.search.bounds import (
     Derived,
     DerivedBounds,
     Directions,
+    Master,
     Ranking,
     Ranks,
     Sum,
@@ -23,7 +24,6 @@ from optimize.search.bounds import (
     learned_sums,
 )
 from optimize.search.feasibility import Demand
-from optimize.search.master import Master
 from optimize.search.pareto import (
     BoolArray,
     FloatArray,

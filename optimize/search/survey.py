@@ -17,7 +17,7 @@ import numpy as np
 from optimize.search.exploration import Exploration, of_kept
 from optimize.search.feasibility import Goals, Reduction, from_record, judged, to_record, union
 from optimize.search.pareto import BoolArray
-from optimize.spaces.chunk_store import digest_of, model_text
+from optimize.spaces.evaluation import digest_of, model_text
 from optimize.spaces.numbering import Cuts, Designs, Found, MisuseError, holes_of
 from optimize.spaces.running import PROBES, Plan, joined_found, results, spread
 from optimize.spaces.structure import cell_numbers

@@ -23,7 +23,7 @@ from optimize.spaces.space import Space
 from qmodels.systems.spec.whole import whole
 
 if TYPE_CHECKING:
-    from optimize.spaces.chunk_store import ChunkStore
+    from optimize.spaces.evaluation import ChunkStore
 
 
 IN_FLIGHT = 256  # submitted tasks that are not finished: bounds the memory of a long exploration

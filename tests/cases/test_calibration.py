@@ -23,11 +23,11 @@ from cases.evidence.calibrate import (
     coverage,
     directions,
     neighbours,
+    picture,
     residuals,
     seen,
 )
 from cases.evidence.constants import Group, loaded, measure
-from cases.evidence.page import picture
 from cases.evidence.record import read, resolved
 from optimize import replace_fields
 from qmodels import PacketProcessor

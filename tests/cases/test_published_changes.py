@@ -4,10 +4,9 @@ import json
 
 import pytest
 
-from cases.published import CASES, changing
-from cases.published.changing import changed
+from cases.published import CASES, paper
 from cases.published.conclusions import conclusions_of
-from cases.published.paper import designs_of, published_case
+from cases.published.paper import changed, designs_of, published_case
 from qmodels.systems.spec.text.toml import spec_from_toml
 
 NUMBERS = {
@@ -60,7 +59,7 @@ def test_a_change_is_laid_beside_what_was_published(run, tmp_path):
 
 def test_what_does_not_take_a_change_is_left_out_with_the_reason(monkeypatch):
     some = [*designs_of("srp/table61-optimal-one"), *designs_of("srp/table62-four-stealing-image-c")]
-    monkeypatch.setattr(changing, "designs_of", lambda name: some)
+    monkeypatch.setattr(paper, "designs_of", lambda name: some)
     found = changed("srp", {"stealing.most": 5})
     assert [row["system"] for row in found.rows] == ["table62-four-stealing-image-c"]
     left = "Left out: table61-optimal-one-fitted-to-non-optimal and 1 more: NumaMachine has no field"

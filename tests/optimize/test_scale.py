@@ -17,7 +17,7 @@ from numpy.testing import assert_array_equal
 
 import optimize
 from optimize import Space, explore
-from optimize.spaces.chunk_store import ChunkStore
+from optimize.spaces.evaluation import ChunkStore
 from optimize.spaces.numbering import Found
 from qmodels.systems.spec.store import ResultStore
 
