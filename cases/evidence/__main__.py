@@ -27,7 +27,7 @@ from lzma import LZMAError
 from multiprocessing import get_context
 from pathlib import Path
 
-from cases.evidence.calibrate import drawn_neighbours, write_page
+from cases.evidence.calibrate import drawn_neighbours
 from cases.evidence.calibrate import report as calibration
 from cases.evidence.constants import GROUPS
 from cases.evidence.constants import report as constants
@@ -94,9 +94,7 @@ def main(given: list[str] | None = None) -> int:
             print(constants(drawn, asked.groups))
         else:
             tested, others = (records(path, needed=False) for path in (TESTED, OTHERS))
-            table, words = calibration(drawn, tested, others)
-            write_page(drawn, tested, table)
-            print(words)
+            print(calibration(drawn, tested, others))
         return 0
     with ProcessPoolExecutor(asked.workers, mp_context=get_context("spawn")) as executor:
         match command:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cases.evidence.constants import cells
+from cases.evidence.draw import ABOUT
 from cases.evidence.record import LONG, Record, simulated, solved, spec_of
 from cases.tables import BLUE, ORANGE, markdown_table, new_figure, save, text_table, with_table
 from qmodels.checks import FloatArray
@@ -29,21 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-DECISIONS: dict[str, dict[str, Any]] = {
-    "packet-processor": {
-        "dram.interleaving_step": 2.0, "dram.channels": 2.0, "free_list.alloc_trial_count": 2.0,
-        "noc.link_width": 2.0, "llc.slices": 2.0, "dram.page_policy": ("open", "closed"),
-    },
-    "noc": {"link_width": 2.0, "router.buffer_flits": 2.0, "router.virtual_channels": 2.0},
-    "dram": {
-        "page_policy": ("open", "closed"), "scheduler": ("fr-fcfs", "in-order"), "address_map.step": 2.0,
-        "geometry.channels": 2.0,
-    },
-    "data-queueing": {"allocation.alloc_trial_count": 2.0},
-    "llc-processor": {"slices": 2.0, "channels": 2.0},
-    "system": {"parts.pool.count": 2.0},
-}  # fmt: skip
-"""The decisions of each kind: a factor of the number, or two words of which the other is taken."""
+DECISIONS: dict[str, dict[str, Any]] = {kind: one.get("decisions", {}) for kind, one in ABOUT.items()}
 NOTICED = 0.01  # relative difference from which on a choice matters
 FEWEST_PAIRS = 5  # pairs that the simulation separates, for a metric to be told of along a decision
 
@@ -64,7 +51,7 @@ def neighbours(records: Iterable[Record], count: int) -> Iterator[Record]:
         spec, path = spec_of(record), open_[record["number"] % len(open_)]
         try:
             value, change = get_field(spec, path), paths[path]
-            other = change[change[0] == value] if isinstance(change, tuple) else round(change * value)
+            other = change[change[0] == value] if isinstance(change, list) else round(change * value)
             changed = to_toml(replace_paths(spec, {path: other}), kind=True)
         except (ValueError, TypeError, KeyError, AttributeError):
             continue
@@ -120,20 +107,8 @@ def directions(records: Iterable[Record], others: Iterable[Record]) -> dict[str,
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 HEADS = ["kind", "metric", "values", "covered", "half-width", "error"]
-MAIN = {
-    "packet-processor": "packet_latency",
-    "noc": "packet_latency",
-    "dram": "read_latency",
-    "system": "latency",
-    "queueing-network": "system_response_time",
-    "data-queueing": "write_conflict_probability",
-    "llc-processor": "response_latency",
-    "cache": "hit_ratio",
-    "numa": "execution_time",
-    "message-program": "execution_time",
-    "work-queues": "execution_time",
-}
-"""The metric of each kind that the pictures show, the README of the first five."""
+MAIN: dict[str, str] = {kind: one["main"] for kind, one in ABOUT.items()}  # metric that the pictures show
+FIRST = dict(list(MAIN.items())[:5])  # those of the README
 FEW = 5  # systems with a resource or a word, for it to count as drawn
 FEWEST = 30  # systems with a metric, or with a resource, for them to have quantiles of their own
 COMMON = 12  # drawn systems with a sort of fullest resource, or variant, for it to be told from the others
@@ -386,36 +361,6 @@ def scored(records: list[Record], tested: list[Record]) -> tuple[list[Seen], lis
     return [*seen(calibrated(drawn), anew), *seen(calibrated(halves[0]), halves[1])], fresh
 
 
-def report(records: list[Record], tested: list[Record], others: list[Record]) -> tuple[dict[str, Any], str]:
-    """Write the table of intervals and directions from all records; return it, and how well intervals hold.
-
-    ``tested``: records of another seed that the intervals are to cover, of kinds with `FRESH` or more, else
-    those from one half of the records the other half; ``others``: neighbours of records. The table of the
-    README is brought up to date.
-    """
-    table = calibrated(residuals(records))
-    for kind, along in directions(records, others).items():
-        table.setdefault(kind, {"drawn": {}, "resources": [], "words": [], "sorts": [], "metrics": {}})
-        table[kind]["directions"] = along
-    with whole(FILE) as part:
-        lines = (f"{json.dumps(kind)}: {json.dumps(one)}" for kind, one in sorted(table.items()))
-        part.write_text("{" + ",\n".join(lines) + "}\n", encoding="utf-8")
-    every = scored(records, tested)[0]
-    rows = coverage(every)
-    first = dict(list(MAIN.items())[:5])
-    main_rows = [row for row in rows if row[2] == "all" and first.get(row[0]) == row[1]]
-    shown = markdown_table(HEADS, [[kind, f"`{metric}`", *cells] for kind, metric, _, *cells in main_rows])
-    README.write_text(with_table(README.read_text(encoding="utf-8"), shown), encoding="utf-8")
-    held, count = simulator([*records, *tested])
-    strata: dict[str, list[bool]] = defaultdict(list)
-    for one in every:
-        for stratum in one.strata[:4]:
-            strata[stratum].append(one.held)
-    said = [f"{name}: {np.mean(some):.1%} of {len(some)}" for name, some in strata.items()]
-    said.append(f"intervals of simulations of 95 % hold exact values: {held} of {count}")
-    return table, "\n".join([text_table([*HEADS[:2], "stratum", *HEADS[2:]], rows), "", *said])
-
-
 DOCS = ROOT / ".github" / "docs"
 PAGE, PICTURE = DOCS / "reference" / "accuracy.md", DOCS / "_static" / "accuracy.png"
 COLUMNS = 3
@@ -424,28 +369,41 @@ STRATA = ("load", "dispersion", "recorded", "doubts", "no doubts")
 """What the strata begin with whose coverage the page shows."""
 
 
-def write_page(records: list[Record], tested: list[Record], table: dict[str, Any]) -> None:
-    """Write page and picture of a table of intervals: on records of another seed, or from half to half."""
+def report(records: list[Record], tested: list[Record], others: list[Record]) -> str:
+    """Write the table of intervals and directions from all records, README and page; say how well they hold.
+
+    ``tested``: records of another seed that the intervals are to cover, of kinds with `FRESH` or more, else
+    those from one half of the records the other half; ``others``: neighbours of records.
+    """
+    table = calibrated(residuals(records))
+    for kind, along in directions(records, others).items():
+        table.setdefault(kind, {"drawn": {}, "resources": [], "words": [], "sorts": [], "metrics": {}})
+        table[kind]["directions"] = along
+    with whole(FILE) as part:
+        lines = (f"{json.dumps(kind)}: {json.dumps(one)}" for kind, one in sorted(table.items()))
+        part.write_text("{" + ",\n".join(lines) + "}\n", encoding="utf-8")
     every, fresh = scored(records, tested)
-    rows = coverage(every)
+    rows, (held, count) = coverage(every), simulator([*records, *tested])
+    whole_kinds = [[kind, f"`{name}`", *cells] for kind, name, part, *cells in rows if part == "all"]
+    first = [row for row in whole_kinds if FIRST.get(row[0]) == row[1].strip("`")]
+    shown = with_table(README.read_text(encoding="utf-8"), markdown_table(HEADS, first))
+    README.write_text(shown, encoding="utf-8")
     about = "Made from one half of the systems, on the other half"
     about += f"; of {', '.join(fresh)} on systems of a seed that no interval was made from." if fresh else "."
-    held, count = simulator([*records, *tested])
     main = [row for row in rows if MAIN.get(row[0]) == row[1] and row[2].startswith(STRATA)]
+    along = [
+        [kind, f"`{path}`", ", ".join(f"`{name}` {alike} of {n}" for name, (alike, n) in found.items())]
+        for kind, one in sorted(table.items())
+        for path, found in one.get("directions", {}).items()
+    ]
+    known = [
+        [f"`{name}`", value, f"{best} ({span})", *more] for name, value, best, span, _, *more, _ in cells()
+    ]
     tables = {
-        "coverage": (
-            HEADS,
-            [[kind, f"`{name}`", *cells] for kind, name, part, *cells in rows if part == "all"],
-        ),
+        "coverage": (HEADS, whole_kinds),
         "strata": (["kind", "stratum", *HEADS[2:]], [[kind, *cells] for kind, _, *cells in main]),
-        "directions": (["kind", "decision", "alike"], _directions(table)),
-        "constants": (
-            ["constant", "value", "best, 95 %", "held out", "worth"],
-            [
-                [f"`{name}`", value, f"{best} ({span})", out, worth]
-                for name, value, best, span, _, out, worth, _ in cells()
-            ],
-        ),
+        "directions": (["kind", "decision", "alike"], along),
+        "constants": (["constant", "value", "best, 95 %", "held out", "worth"], known),
     }
     made = {name: markdown_table(*one) for name, one in tables.items()}
     text = Path(__file__).with_name("accuracy.md").read_text(encoding="utf-8")
@@ -453,14 +411,13 @@ def write_page(records: list[Record], tested: list[Record], table: dict[str, Any
         words = text.format(about=about, held=f"{held:,}", count=f"{count:,}", command=COMMAND, **made)
         part.write_text(words, encoding="utf-8")
     save(picture(every), PICTURE)
-
-
-def _directions(table: dict[str, Any]) -> list[list[str]]:
-    return [
-        [kind, f"`{path}`", ", ".join(f"`{name}` {alike} of {n}" for name, (alike, n) in found.items())]
-        for kind, one in sorted(table.items())
-        for path, found in one.get("directions", {}).items()
-    ]
+    strata: dict[str, list[bool]] = defaultdict(list)
+    for one in every:
+        for stratum in one.strata[:4]:
+            strata[stratum].append(one.held)
+    said = [f"{name}: {np.mean(some):.1%} of {len(some)}" for name, some in strata.items()]
+    said.append(f"intervals of simulations of 95 % hold exact values: {held} of {count}")
+    return "\n".join([text_table([*HEADS[:2], "stratum", *HEADS[2:]], rows), "", *said])
 
 
 def picture(every: Sequence[Seen]) -> Figure:

@@ -9,9 +9,11 @@ line here.
 from __future__ import annotations
 
 import re
+import tomllib
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -205,16 +207,7 @@ DEVICES = ("DDR4-3200", "DDR5-6400", "HBM2", "DDR3-1600")
 BURSTY, RECORDED = 0.3, 0.12  # shares of the specs whose arrivals come in bursts, and are as recorded
 RECORDED_PACKETS = 20_000
 DRAWN = "drawn packets "  # what the source of a drawn recording begins with; its seed follows
-ARRIVALS = {"packet-processor": "workload.arrivals", "data-queueing": "traffic.arrivals", "noc": "process"}
-"""The field that says how the packets of a kind arrive."""
-RATES = {
-    "packet-processor": "workload.load_factor",
-    "data-queueing": "traffic.load_factor",
-    "noc": "injection_rate",
-    "dram": "traffic.arrival_rate",
-    "llc-processor": "load",
-}
-"""The field that the load of a kind is proportional to."""
+ABOUT = tomllib.loads(Path(__file__).with_name("kinds.toml").read_text(encoding="utf-8"))
 
 
 @cache
@@ -334,10 +327,10 @@ def _with_bursts(spec: Any, kind: str, rng: np.random.Generator) -> Any:
     if kind == "system" and chosen < BURSTY:
         flows = tuple(flow if flow.closed else replace(flow, arrivals=bursts) for flow in spec.flows)
         return replace(spec, flows=flows)
-    if kind not in ARRIVALS or chosen >= BURSTY + RECORDED:
+    if "arrivals" not in ABOUT[kind] or chosen >= BURSTY + RECORDED:
         return spec
     arrivals = bursts if chosen < BURSTY or kind != "packet-processor" else recording
-    changes: dict[str, Any] = {ARRIVALS[kind]: arrivals}
+    changes: dict[str, Any] = {ABOUT[kind]["arrivals"]: arrivals}
     if arrivals is recording:
         changes["workload.sizes"] = recording.sizes
     with suppress(ValueError):
@@ -459,9 +452,9 @@ def _loaded(spec: Any, kind: str, load: float) -> Any:
     """Return a spec whose fullest resource has a load, where its kind has a rate."""
     if kind == "queueing-network":
         return _network_loaded(spec, load)
-    if kind not in RATES:
+    path = ABOUT[kind].get("rate")
+    if path is None:
         return spec
-    path = RATES[kind]
     rate = get_field(spec, path)
     if rate is None or is_branch(rate):
         return spec

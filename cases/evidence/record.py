@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import qmodels as qm
-from cases.evidence.draw import DRAWN, draw, recorded
+from cases.evidence.draw import ABOUT, DRAWN, draw, recorded
 from qmodels.evidence.features import features, is_exact
 from qmodels.systems.noc.memory import Transactions
 from qmodels.systems.spec.fields import replace_paths
@@ -32,24 +32,13 @@ packets that arrive instead of those of the toml) and ``simulation`` (an outcome
 
 LATE = 60  # seconds of processor time after which a call is given up
 SEED, REPLICATIONS = 1, 4
-LENGTHS: dict[str, dict[str, Any]] = {
-    "packet-processor": {"packets": 2_000, "saturation": False},
-    "queueing-network": {"passages": 10_000},
-    "data-queueing": {"packets": 10_000},
-    "noc": {"packets": 2_000, "cycles": 2_000},
-    "dram": {"accesses": 10_000},
-    "cache": {"requests": 50_000},
-    "llc-processor": {"requests": 10_000},
-    "system": {"passages": 4_000},
-}
-"""How long each kind is simulated, short: a change of the simulator shows in the first jobs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
     """Lengths of simulations, and the time after which one is given up."""
 
-    factor: int  # of `LENGTHS`
+    factor: int  # of the lengths of a check
     solve: float  # seconds of processor time beyond which a spec is passed over
     simulate: float  # and beyond which its simulation is
     load: float  # of the fullest resource, up to which specs are simulated
@@ -138,7 +127,7 @@ def simulated(record: Record, effort: Effort = SHORT) -> Record:
         }
         return {"metrics": estimates, "stable": None if result.stable is None else bool(result.stable)}
 
-    lengths = dict(LENGTHS.get(record["kind"], {}))
+    lengths = dict(ABOUT[record["kind"]].get("length", {}))
     for name, value in lengths.items():
         lengths[name] = effort.factor > 1 if name == "saturation" else value * effort.factor
     options = {"seed": SEED, "replications": REPLICATIONS} | lengths
@@ -176,13 +165,7 @@ def read(path: Path) -> Iterator[Record]:
             yield json.loads(line)
 
 
-SHARES = {
-    "packet-processor": 0.20, "noc": 0.20, "queueing-network": 0.15, "dram": 0.135, "system": 0.065,
-    "data-queueing": 0.055, "llc-processor": 0.045, "numa": 0.04, "message-program": 0.04, "cache": 0.035,
-    "work-queues": 0.035,
-}  # fmt: skip
-"""Of the specs, by kind."""
-ENDING = ("numa", "message-program", "work-queues")  # kinds that are never overloaded: their work ends
+SHARES = {kind: one["share"] for kind, one in ABOUT.items()}  # of the specs
 LONGEST = 8_000  # characters of a spec beyond which it is passed over: one with thousands of sizes or routes
 REFUSED = 8  # of so many specs that are refused one is kept
 
@@ -209,8 +192,8 @@ def _closed(record: Record) -> bool:
     """Return whether no load is too much for the system of a record."""
     spec = spec_of(record)
     sources = [*getattr(spec, "classes", ()), *getattr(spec, "flows", ())]
-    waiting = isinstance(getattr(spec, "traffic", None), Transactions)
-    return record["kind"] in ENDING or waiting or (bool(sources) and all(one.closed for one in sources))
+    waits = "ends" in ABOUT[record["kind"]] or isinstance(getattr(spec, "traffic", None), Transactions)
+    return waits or (bool(sources) and all(one.closed for one in sources))
 
 
 def freeze(

@@ -1,4 +1,4 @@
-"""A paper: its data and numbers beside ours, kept or computed anew, shown and written, its systems changed."""
+"""A paper: its data and numbers beside ours, kept or computed anew, and shown; its systems changed."""
 
 from __future__ import annotations
 
