@@ -12,18 +12,13 @@ import typer
 from cases.cli.app import Forms, Output, Reading, Runs, System, TraceFiles, command
 
 MOST = 8  # metrics that are shown; the others are in the JSON
-
 CAUSES, ALIKE = 3, 0.05
 """Most features in which two traces are said to differ, and the log ratio from which they do."""
 
 MAIN = (
-    "cost",
-    "packet_latency",
-    "packet_latency_p99",
-    "saturation_data_rate",
-    "energy_per_packet",
+    "cost", "packet_latency", "packet_latency_p99", "saturation_data_rate", "energy_per_packet",
     "overflow_probability",
-)
+)  # fmt: skip
 """Metrics of a packet processor that are shown."""
 
 

@@ -102,8 +102,6 @@ def _traces_data(said: Described) -> dict[str, Any]:
 
 
 KindName = Annotated[str, typer.Argument(metavar="KIND", help="A kind; `qmodels describe` lists them.")]
-
-
 WIDTH = 100  # columns of what is described
 
 

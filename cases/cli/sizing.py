@@ -24,7 +24,6 @@ from qmodels.systems.traffic.arrivals import Workload
 REACH = 16
 """Times a real value, and its part, up to which is looked by default; whole numbers from 1 to 4 times it."""
 
-
 FULL = "load of the fullest resource"
 
 

@@ -172,7 +172,7 @@ class Reproduction:
             **self.run,
             "cells": rows_of(self.columns()),
             "claims": [plain_row(claim) for claim in self.claims],
-            **{name: [dict(row) for row in self.tables.get(name, ())] for name in self.paper.kept_tables},
+            **{name: list(map(dict, self.tables.get(name, ()))) for name in self.paper.data.get("rows", ())},
             "notes": {title: list(texts) for title, texts in self.paper.notes.items()},
         }
 
@@ -240,11 +240,6 @@ class Paper:
         return tags_of(self.data, self.name)
 
     @property
-    def kept_tables(self) -> Sequence[str]:
-        """Names of what is found besides cells."""
-        return tuple(self.data.get("rows", ()))
-
-    @property
     def notes(self) -> Mapping[str, Sequence[str]]:
         """Notes, under titles."""
         return {title: self.texts(texts) for title, texts in self.data.get("notes", {}).items()}
@@ -264,7 +259,7 @@ class Paper:
 
     def read(self, folder: Path) -> Reproduction:
         """Read what `Reproduction.write` wrote."""
-        paths = {name: folder / f"{name.replace('_', '-')}.csv" for name in self.kept_tables}
+        paths = {name: folder / f"{name.replace('_', '-')}.csv" for name in self.data.get("rows", ())}
         return Reproduction(
             paper=self,
             cells=tuple(map(Cell.of_row, read_rows(folder / CELLS))),

@@ -25,14 +25,12 @@ from qmodels.systems.traffic.arrivals import Recorded, Workload
 from qmodels.systems.traffic.description import PART
 
 WIDTH = 110  # columns of a terminal that sentences take
-
 SURE = 40
 LESS = "80 to 90 %"
 """Simulated designs from which intervals were found to cover, and what they cover with 5 to 20 of them
 (of the 2,700 designs of the default study, all simulated under four workloads)."""
 
 POINTS = 12  # rows of the table of the front
-
 DISTINCT = 3
 """Significant digits in which points of the front are told apart: simulations do not resolve more."""
 

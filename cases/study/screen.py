@@ -21,12 +21,10 @@ from qmodels.systems.spec.conditions import plain, quantity
 from qmodels.systems.traffic.arrivals import Recorded
 
 WIDTH, LINES = 80, 25  # columns and lines of a terminal that the screen takes at most
-
 FEW, FEW_LINES = 12, 15
 """Designs of a question rather than an exploration, and the lines of its answer: without the front."""
 
 VALUES, CHANGES, COLUMNS = 5, 4, 3  # most metrics of the best design, neighbours of it, and columns of these
-
 TOGETHER, BESIDE, NAME = 3, 2, 17
 """Most workloads side by side, those of which there is room for intervals, and letters of their names."""
 

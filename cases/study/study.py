@@ -114,7 +114,6 @@ SOLVED, SIMULATED = "solved.sqlite", "simulated.sqlite"
 DIGITS = 5  # significant digits in which designs are compared: the model's iterations are good to six
 MANY = 100_000  # designs from which the front alone is kept: distinct points, and how many designs tie there
 MAIN = 0.75  # share of the time for simulations that the main workload of several gets
-
 ROBUST_TRIES = 3
 """How often the design that is robust over several workloads is simulated: each may make another the best."""
 

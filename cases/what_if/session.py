@@ -151,7 +151,6 @@ def comparison(now: Mapping[str, Any], pinned: Mapping[str, Any]) -> list[dict[s
 
 KEPT = 512  # answers that are kept: a neighbour that was looked at is there at once
 SLICE_SECONDS = 0.05  # what one call works ahead, so that a change never waits long
-
 REPLICATIONS = 8
 
 SWEPT = 7  # most values of a field in a sweep of two

@@ -14,8 +14,6 @@ from optimize.spaces.evaluation import metric_columns
 from qmodels.systems.spec.fields import find_field, replace_paths, walk
 
 Evaluate = Callable[[Any], object]
-
-
 REFUSED = ValueError, ZeroDivisionError
 
 

@@ -135,8 +135,6 @@ def _told(
 
 
 BETWEEN = 0.375  # added to a whole number: a field that takes the sum is continuous
-
-
 TWO = "kink", "edge"  # kinds of slopes of a continuous field that differ below and above
 
 
@@ -314,17 +312,12 @@ def _number(spec: Any, name: str) -> Any:
 def _entries(model: Model, field: str, value: Any, found: Slopes, row: int) -> Iterable[Elasticity]:
     """Yield how all metrics answer to a continuous field."""
     for k, metric in enumerate(model.metrics or ()):
-        at = {name: column[row, k] for name, column in found.items() if name != "value"}
-        yield Elasticity(
-            field=field,
-            metric=metric,
-            at=float(value),
-            value=float(found["value"][k]),
-            derivative=float(at["slope"]),
-            error=float(at["error"]),
-            kind=str(at["kind"]),
-            slopes=(float(at["below"]), float(at["above"])) if at["kind"] in TWO else None,
-        )
+        names = ("slope", "error", "below", "above")
+        (slope, error, *sides), kind = (float(found[n][row, k]) for n in names), str(found["kind"][row, k])
+        two = (sides[0], sides[1]) if kind in TWO else None
+        known = {"field": field, "metric": metric, "kind": kind}
+        numbers = {"at": float(value), "value": float(found["value"][k]), "derivative": slope, "error": error}
+        yield Elasticity(**known, **numbers, slopes=two)
 
 
 def _by_neighbours(
@@ -349,13 +342,6 @@ def _by_neighbours(
         elif not isfinite(slope):
             slope, error = (b if a != a else a), inf
             kind = "whole" if isfinite(slope) else "refused"
-        yield Elasticity(
-            field=field,
-            metric=metric,
-            at=float(value),
-            value=float(base[k]),
-            derivative=slope,
-            error=error,
-            kind=kind,
-            slopes=(a, b),
-        )
+        known = {"field": field, "metric": metric, "kind": kind}
+        numbers = {"at": float(value), "value": float(base[k]), "derivative": slope, "error": error}
+        yield Elasticity(**known, **numbers, slopes=(a, b))

@@ -19,8 +19,8 @@ from optimize.programs.linear import seconds_of
 from optimize.search.bounds import Derived, Directions
 from optimize.search.exploration import Exploration, conclude
 from optimize.search.feasibility import Goals, objective_values, violation
-from optimize.search.greedy import Step, search, simplex_weights
-from optimize.search.milp import Milp, Proof
+from optimize.search.greedy import search, simplex_weights
+from optimize.search.milp import Milp
 from optimize.search.pareto import FloatArray
 from optimize.search.survey import Survey, surveyed
 from optimize.spaces.evaluation import ChunkStore, model_text
@@ -342,27 +342,25 @@ def explore(
         survey = Survey(plan=plan, goals=goals, chunk=size)
         with _records(store, space, identity) as records:
             return surveyed(survey, executor=executor, store=records, identity=identity, progress=report)
-    history: tuple[Step, ...] = ()
-    outside: tuple[int, ...] = ()
-    errors: Mapping[int, str] = {}
-    proof: Proof | None = None
+    facts: dict[str, Any] = {"space": space, "method": method}
     with _records(store, space, identity) as records:
         opened = None if records is None else ChunkStore(records, space, identity)
         quiet = report if method == "exhaustive" else lambda finished, total: None
         runner = Runner(plan=plan, chunk=chunk, executor=executor, store=opened, progress=quiet)
         if method == "exhaustive":
-            admitted, outside = space.sifted(_numbers(space, designs))
+            admitted, facts["outside"] = space.sifted(_numbers(space, designs))
             (numbers, metrics, errors), evaluations = runner.found(admitted)
+            facts["holes"] = holes_of(errors)
         else:
             evaluator = Evaluator(runner, goals, report)
             if method == "milp":
-                proof = Milp(
+                facts["proof"] = Milp(
                     space, evaluator.numbers, demands=goals.demands(), bounds=bounds,
                     limited=goals.subject_to, digits=digits, time_limit=seconds_of(time_limit),
                     watch=shown_steps(always=progress is True), seed=seed,
                 ).run()  # fmt: skip
             else:
-                history = search(
+                facts["history"] = search(
                     space,
                     evaluator.costs,
                     weights=_weights(weights, len(goals.objectives)),
@@ -374,18 +372,7 @@ def explore(
     table = {"design": numbers, **space.columns(numbers), **metrics}
     for name in (*goals.objectives, *goals.subject_to):
         table.setdefault(name, np.zeros(0))
-    return conclude(
-        goals,
-        table,
-        seen=table | plan.compared(metrics),
-        space=space,
-        method=method,
-        outside=outside,
-        holes=holes_of(errors),
-        evaluations=evaluations,
-        history=history,
-        proof=proof,
-    )
+    return conclude(goals, table, seen=table | plan.compared(metrics), evaluations=evaluations, **facts)
 
 
 def _check_method(

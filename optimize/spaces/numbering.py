@@ -76,8 +76,6 @@ def joined(holes: Iterable[Hole]) -> tuple[Hole, ...]:
 Column = npt.NDArray[Any]
 Columns = dict[str, Column]
 Designs = npt.NDArray[np.int64]
-
-
 SMALL = 64  # designs per grid below which flat arrays are better: a call of a model costs more than an array
 
 

@@ -80,7 +80,7 @@ def test_everything_is_saved(case, kept, tmp_path):
     assert [path.suffix for path in paths][0] == ".txt" and paths[-1].suffix == ".png"
     assert all(path.stat().st_size > 50 for path in paths)
     assert len(kept[case].cells) == len(kept[case].to_dict()["cells"])
-    assert set(PAPERS[case].kept_tables) <= set(kept[case].to_dict())
+    assert set(PAPERS[case].data.get("rows", ())) <= set(kept[case].to_dict())
 
 
 @pytest.mark.parametrize("case", CASES)
