@@ -209,12 +209,12 @@ def makespan(spec: Any, replications: int = 200) -> float:
     return float(found.metrics["execution_time"].best) / 1e6
 
 
-def sized(measure: Callable[[float], float], wanted: float, steps: int) -> float:
-    """Return the radius with which a measure, which grows as its cube, is as wanted."""
+def sized(measure: Callable[[Any], float], body: Callable[[float], Any], wanted: float, steps: int) -> Any:
+    """Return the tasks of a body of that radius at which a measure, which grows as its cube, is as wanted."""
     radius = 8.4
     for _ in range(steps):
-        radius *= float(wanted / measure(radius)) ** (1 / 3)
-    return radius
+        radius *= float(wanted / measure(body(radius))) ** (1 / 3)
+    return body(radius)
 
 
 def run_forms(growing_spec: Callable[..., Any], image_body: Callable[..., Any]) -> Iterator[dict[str, Any]]:
@@ -224,28 +224,19 @@ def run_forms(growing_spec: Callable[..., Any], image_body: Callable[..., Any]) 
     as to meet the figure of the first row; ``"blocks"``: as many blocks as image C, so that only figures of
     image C are used), the version, and the tasks: superblocks of the region.
     """
-    blocks = float(grow(image_body("C")).blocks.sum())
+    measures: dict[str, Callable[[Any], float]] = {
+        "row": lambda tasks: makespan(growing_spec("one waterfall", tasks), FORM_REPLICATIONS),
+        "blocks": lambda tasks: float(grow(tasks).blocks.sum()),
+    }
+    blocks = measures["blocks"](image_body("C"))
     for image, form, rule in itertools.product(("A", "B"), range(COUNT), SIZED):
-        body = partial(image_body, image, form=form)
-        if rule == "row":
-            first = partial(_first_row, growing_spec, body)
-            radius = sized(first, published_time("one waterfall", image), 4)
-        else:
-            radius = sized(partial(_volume, body), blocks, 8)
-        tasks = body(radius)
+        wanted, steps = (published_time("one waterfall", image), 4) if rule == "row" else (blocks, 8)
+        tasks = sized(measures[rule], partial(image_body, image, form=form), wanted, steps)
         place = {"image": image, "form": form, "sized": rule, "tasks": int(grow(tasks).blocks.size)}
         for version in VERSIONS:
             time = makespan(growing_spec(version, tasks), FORM_REPLICATIONS)
             where = {**place, "version": version}
             yield Cell(place=where, published=published_time(version, image), simulated=time).row()
-
-
-def _first_row(growing_spec: Callable[..., Any], body: Callable[[float], Any], radius: float) -> float:
-    return makespan(growing_spec("one waterfall", body(radius)), FORM_REPLICATIONS)
-
-
-def _volume(body: Callable[[float], Any], radius: float) -> float:
-    return float(grow(body(radius)).blocks.sum())
 
 
 def form_cells(rows: Iterable[Mapping[str, Any]]) -> list[Cell]:

@@ -250,6 +250,7 @@ class _Search:
         met, missed = self._ends()
         best = met if met is not None else min(self.missed, key=self.missed.__getitem__)
         turns = self._turns()
+        seen = self.low == self.high or (self.whole and len(self.metrics) == self.high - self.low + 1)
         message = ""
         if met is None:
             message = "; ".join(
@@ -272,15 +273,10 @@ class _Search:
             metrics=self.metrics[best],
             misses=missed,
             best=best,
-            monotone=False if turns else True if self._all_seen else None,
+            monotone=False if turns else True if seen else None,
             evaluations=len(self.metrics),
             message=message,
         )
-
-    @property
-    def _all_seen(self) -> bool:
-        """Whether every value of the range was evaluated."""
-        return self.low == self.high or (self.whole and len(self.metrics) == self.high - self.low + 1)
 
     def _turns(self) -> str:
         """Return where a metric turns, or nothing if all are monotone over the evaluated values."""

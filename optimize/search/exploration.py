@@ -33,10 +33,6 @@ from optimize.spaces.running import distinct_rows, save_table
 from optimize.spaces.space import Space
 
 
-def _widest(found: Any) -> str:
-    return str(max(found.space.choices, key=lambda name: len(np.unique(found.table[name]))))
-
-
 def _numbers(values: Any) -> Any:
     """Return a column as numbers: words by their place in the alphabet."""
     if np.issubdtype(np.asarray(values).dtype, np.number):
@@ -97,7 +93,8 @@ class Exploration(Objectives):
         from qmodels.systems.spec.pictures import own_axes
 
         axes = own_axes() if axes is None else axes
-        x, y = self.objectives[:2] if len(self.objectives) > 1 else (_widest(self), self.objectives[0])
+        widest = max(self.space.choices, key=lambda name: len(np.unique(self.table[name])))
+        x, y = self.objectives[:2] if len(self.objectives) > 1 else (widest, self.objectives[0])
         across, up = (_numbers(self.table[name]) for name in (x, y))
         shown = np.isfinite(across) & np.isfinite(up)
         front = np.zeros(len(shown), dtype=bool)

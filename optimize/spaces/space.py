@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -159,8 +159,8 @@ class Space(Grid):
         numbers = self.numbers(designs)
         for name, (constraint, known) in self.tables.items():
             if known is None:
-                points = partial(_point_at, self, numbers)
-                result[name] = ~answer(constraint, self.columns(numbers), points, numbers.size)
+                columns, count = self.columns(numbers), numbers.size
+                result[name] = ~answer(constraint, columns, lambda k: self.point(numbers[k]), count)
             else:
                 axes, table = known
                 here = table[tuple(self.all_digits(numbers, axes))] if axes else table
@@ -243,7 +243,3 @@ class Space(Grid):
     def __repr__(self) -> str:
         grid = " x ".join(f"{name}[{len(values)}]" for name, values in self.choices.items())
         return f"Space({type(self.base).__name__}: {grid} = {self.size} designs)"
-
-
-def _point_at(space: Space, numbers: Designs, k: int) -> Point:
-    return space.point(numbers[k])

@@ -97,7 +97,8 @@ class Structure:
             classes = self._classes(axis) if axis in wanted else [zero]
             extended = []
             for digits, matters in cells:
-                here = self._matters(axis, digits, matters)
+                parents = self.parents.get(axis, {}).items()
+                here = all(matters[other] and bool(ok[digits[other][0]]) for other, ok in parents)
                 for members in classes if here else [zero]:
                     extended.append((digits | {axis: members}, matters | {axis: here}))
             cells = extended
@@ -125,12 +126,6 @@ class Structure:
                 count += part
             total *= count
         return total
-
-    def _matters(self, axis: int, digits: Mapping[int, Digits], matters: Mapping[int, bool]) -> bool:
-        return all(
-            matters[other] and bool(allowed[digits[other][0]])
-            for other, allowed in self.parents.get(axis, {}).items()
-        )
 
     def _classes(self, axis: int) -> list[Digits]:
         """Return the digits of an axis by what they make other fields do; all together if nothing."""
