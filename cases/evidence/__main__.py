@@ -31,7 +31,6 @@ from cases.evidence.calibrate import drawn_neighbours
 from cases.evidence.calibrate import report as calibration
 from cases.evidence.constants import GROUPS
 from cases.evidence.constants import report as constants
-from cases.evidence.difference import report as differences
 from cases.evidence.record import (
     LONG,
     SHORT,
@@ -44,6 +43,7 @@ from cases.evidence.record import (
     resolved,
     write,
 )
+from cases.evidence.record import report as differences
 from qmodels.systems.spec.kind import KINDS
 
 PLACE = Path(".evidence")

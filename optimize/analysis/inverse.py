@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from optimize.analysis.model import Model
 from optimize.analysis.sensitivity import continuous
 from optimize.checks import SIGNS, Range, ranges, sides, size_of
 from optimize.search.pareto import FloatArray
+from optimize.spaces.evaluation import Model
 from qmodels.systems.spec.fields import find_fields, get_field, replace_fields
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from optimize import checks
-from optimize.analysis.model import Model, words
 from optimize.search.pareto import FloatArray
+from optimize.spaces.evaluation import Model, point_words
 from qmodels.systems.spec.fields import find_field
 
 
@@ -319,7 +319,7 @@ def _at_points(
     values = Model(spec, evaluate, [metric], vectorized=vectorized)(columns)[:, 0]
     if not np.isfinite(values).all():
         k = int((~np.isfinite(values)).argmax())
-        point = words({field: column[k] for field, column in columns.items()})
+        point = point_words({field: column[k] for field, column in columns.items()})
         raise ValueError(f"metric {metric!r} must be finite over the ranges, got {values[k]} at {point}")
     return values
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from optimize import checks
-from optimize.analysis.model import Evaluate, Model
 from optimize.search.pareto import FloatArray
+from optimize.spaces.evaluation import Evaluate, Model
 from qmodels.systems.spec.fields import field_paths, find_fields, get_field, is_spec, replace_paths
 
 STAGES = 0.02, 0.02 / 64

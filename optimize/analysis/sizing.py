@@ -10,8 +10,8 @@ import numpy as np
 
 from optimize import checks
 from optimize.analysis.inverse import Size, ends_of, several
-from optimize.analysis.model import Model
 from optimize.search.pareto import FloatArray
+from optimize.spaces.evaluation import Model
 from qmodels.systems.spec.fields import get_field, replace_fields
 
 WHICH = ("smallest", "largest")

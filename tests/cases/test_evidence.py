@@ -10,9 +10,20 @@ from typing import Any
 import pytest
 
 from cases.evidence.__main__ import main
-from cases.evidence.difference import differences, errors, report
 from cases.evidence.draw import draw
-from cases.evidence.record import drawn, freeze, outcome, read, renewed, solved, spec_of, write
+from cases.evidence.record import (
+    differences,
+    drawn,
+    errors,
+    freeze,
+    outcome,
+    read,
+    renewed,
+    report,
+    solved,
+    spec_of,
+    write,
+)
 from qmodels.systems.spec.kind import KINDS
 from qmodels.systems.spec.text.toml import to_toml
 from qmodels.traffic import Recorded

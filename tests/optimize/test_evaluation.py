@@ -12,8 +12,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from optimize import sensitivity
-from optimize.analysis.model import Model
-from optimize.spaces.evaluation import metric_columns
+from optimize.spaces.evaluation import Model, metric_columns
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize import sensitivity
-from optimize.analysis.model import Model
+from optimize.spaces.evaluation import Model
 from qmodels.checks import Numeric
 
 
