@@ -19,7 +19,7 @@ from cases.published import CASES
 from cases.study.goals import along_axes, default_processor
 from optimize import replace_fields
 from qmodels import PacketProcessor, solve
-from qmodels.systems.spec.conditions import quantity
+from qmodels.systems.spec.conditions import plain, quantity
 from qmodels.systems.spec.fields import array_fields
 from qmodels.systems.spec.metrics import METRICS, is_relative
 
@@ -86,7 +86,9 @@ def test_solve_states_the_error_that_applies_in_every_format(run, load):
         assert float(rows[name]["error"]) == pytest.approx(errors[name])
         low, high = result.interval(name)
         assert (float(rows[name]["low"]), float(rows[name]["high"])) == pytest.approx((low, high))
-        assert line.endswith(f"simulated {low:.3g} to {high:.3g} (90 %)" if low < high else "simulated alike")
+        assert line.endswith(
+            f"simulated {plain(low)} to {plain(high)} (90 %)" if low < high else "simulated alike"
+        )
     assert ("not measured: load is" in text) is not LOADS[load]
 
 

@@ -126,7 +126,5 @@ def test_what_the_screens_of_twelve_studies_say_holds_in_long_simulations(run, t
         )  # fmt: skip
         for part in study.parts:
             said += [(f"{name}: {words}", holds) for words, holds in statements(part)]
-        print(name, said[-12:], flush=True)
     wrong = [words for words, holds in said if not holds]
-    print(len(said), wrong)
     assert len(said) >= 60 and len(wrong) <= 0.05 * len(said), wrong

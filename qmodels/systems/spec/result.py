@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qmodels import checks
+from qmodels.systems.spec.conditions import plain
 from qmodels.systems.spec.kind import metric_of
 from qmodels.systems.spec.metrics import full_name
 from qmodels.systems.spec.store import UNDECIDED, said
@@ -252,7 +253,9 @@ class Result:
                 beside = f"[{value.low:.5g}, {value.high:.5g}]" + ("" if value.valid else " ?")
             elif not self.shape and (ends := self.ends(name)) is not None and self.stable:
                 low, high = ends
-                beside = f"simulated {low:.3g} to {high:.3g} (90 %)" if low < high else "simulated alike"
+                beside = (
+                    f"simulated {plain(low)} to {plain(high)} (90 %)" if low < high else "simulated alike"
+                )
             yield name, text, "" if unit == "1" else unit, beside
         if len(self.metrics) > SHOWN:
             yield "...", f"{len(self.metrics) - SHOWN} more", "", ""

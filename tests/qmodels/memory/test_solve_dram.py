@@ -19,6 +19,7 @@ from qmodels.steps import Read, Write
 from qmodels.systems.memory.dram_map import DramGeometry, Interleaved, bit_fields
 from qmodels.systems.memory.dram_system import AddressTrace, Packets
 from qmodels.systems.memory.dram_timing import PRESETS, abstract
+from qmodels.systems.spec.conditions import plain
 from qmodels.traffic import Poisson
 from validate import simulate
 
@@ -185,7 +186,7 @@ def test_the_answer_shows_itself():
     assert answer.bottleneck == "activation" and answer.validated
     low, high = answer.interval("read_latency")
     assert low < answer.read_latency < high
-    assert f"simulated {low:.3g} to {high:.3g} (90 %)" in repr(answer)
+    assert f"simulated {plain(low)} to {plain(high)} (90 %)" in repr(answer)
     rates = np.array([[0.02, 0.05], [0.08, 0.5]])
     curve = qm.solve(replace(spec, traffic=RandomBlocks(arrival_rate=rates)))
     assert curve.read_latency.shape == (2, 2) and curve.validated.tolist() == [[True, True], [True, False]]

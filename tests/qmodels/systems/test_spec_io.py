@@ -20,7 +20,7 @@ from qmodels.systems.memory.numa_system import BlockWork, DmaEngine, NumaChip
 from qmodels.systems.programs.collectives import gather
 from qmodels.systems.programs.work_queues import Bag, Stealing
 from qmodels.systems.spec.fields import stable_hash
-from qmodels.systems.spec.text.toml import from_toml, read_value, to_toml
+from qmodels.systems.spec.text.toml import from_toml, read_value, spec_from_toml, to_toml
 from qmodels.systems.stations.parts import Cyclic, StateDependent
 from qmodels.traffic import OnOff, Poisson, Recorded, SizeLaw, Trace, bimodal, fixed, heavy_tailed, imix
 
@@ -194,6 +194,16 @@ def test_bad_overrides_say_what_is_wrong() -> None:
         from_toml("", PacketProcessor, overrides={"dram.chanels": 3})
     with pytest.raises(ValueError, match=r"^sizes must be a table to set sizes\.law, got 'imix'$"):
         from_toml('sizes = "imix"', Workload, overrides={"sizes.law": "fixed"})
+
+
+def test_a_part_is_replaced_before_its_own_fields_are_set() -> None:
+    values: dict[str, Any] = {"t_rfc": 0, "dram.timing.t_refi": 0}
+    memory = {"kind": "dram-system", "preset": "HBM3", "geometry": {"channels": 2}}
+    for order in (values | {"dram": memory}, {"dram": memory} | values):
+        timing = spec_from_toml("", order).dram.timing
+        assert (timing.t_rfc, timing.t_refi, timing.t_rcd) == (0, 0, 31)
+    with pytest.raises(ValueError, match="has no field 'chanels'"):
+        spec_from_toml("", {"dram": memory, "chanels": 3})
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import fields
 from pathlib import Path
@@ -217,6 +218,15 @@ def spec_from_toml(
     if len(own) == len(named):
         return spec
     whole, inside = document(spec), {}
+    # Parts that are replaced come first: others may name fields that only these have.
+    parts = [name for name in named if name not in own and _is_part(spec, name)]
+    for name in parts:
+        own[name] = named[name]
+        _set(table, find_field(spec, name), named[name], whole)
+    if parts and len(own) < len(named):
+        with suppress(ValueError):  # the others may mend it
+            spec = _read(table, spec_type, folder)
+            whole = document(spec)
     for name, value in named.items():
         if name in own:
             continue
@@ -240,6 +250,14 @@ def _path(spec: Any, name: str) -> str:
         if not path or last not in further_keys(type(get_field(spec, path))):
             raise
         return f"{path}.{last}"
+
+
+def _is_part(spec: Any, name: str) -> bool:
+    """Return whether a name is that of a spec inside; unknown ones are refused where they are set."""
+    try:
+        return is_spec(get_field(spec, find_field(spec, name)))
+    except ValueError:
+        return False
 
 
 def _in_text(whole: Any, path: str) -> bool:
