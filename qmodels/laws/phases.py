@@ -14,7 +14,7 @@ from qmodels.checks import FloatArray
 from qmodels.laws.formulas import Array, Formulas
 from qmodels.libraries import special
 from qmodels.numerics.elimination import solve_transient
-from qmodels.numerics.exponential_series import ExponentialSeries, powers
+from qmodels.numerics.poisson import ExponentialSeries, powers
 
 
 class Phases(Formulas):

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from qmodels.checks import FloatArray, Numeric
 from qmodels.guarded import explain_error
 from qmodels.packet_processor.balance import Balance, returns
-from qmodels.packet_processor.controllers.errors import behind_controllers
 from qmodels.packet_processor.design import Columns, columns
 from qmodels.packet_processor.following.recording import overloaded, rotation_of
 from qmodels.packet_processor.following.waits import PILED_UP
@@ -20,10 +19,12 @@ from qmodels.packet_processor.latency import Latency, latency
 from qmodels.packet_processor.link_waits import link_shares
 from qmodels.packet_processor.load import OperatingPoint, operate
 from qmodels.packet_processor.overflow import blocking
+from qmodels.systems.memory.dram_map import Interleaved
+from qmodels.systems.memory.dram_timing import PRESETS
 from qmodels.systems.packets.free_list import allocation_accesses
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.answer import Answer, Deferred, Later
-from qmodels.systems.traffic.arrivals import Recorded, modelled
+from qmodels.systems.traffic.arrivals import OnOff, Recorded, modelled
 
 
 def energy_per_packet(
@@ -399,3 +400,30 @@ def _resources(c: Columns, point: OperatingPoint) -> dict[str, float]:
         for b in range(banks if c.memory is None else 0):
             table[f"channel {k} bank {b}"] = bank
     return table
+
+
+DEVICES = ("DDR4-3200", "DDR5-6400")
+"""Presets with whose timings it was measured."""
+TRIALS_LOAD = 0.55
+"""Load from which trials, which the followed sample does without, save so many conflicts that it shows."""
+
+
+def behind_controllers(c: Columns, load: FloatArray) -> dict[str, npt.NDArray[np.bool_]]:
+    """Reasons why designs are unlike those that were simulated, and which designs."""
+    memory: Any = c.spec.dram
+    known = any(memory.timing == PRESETS[name].timing for name in DEVICES)
+    plan = memory.address_map
+    permuted = isinstance(plan, Interleaved) and plan.permute != "none"
+    everywhere = np.ones(load.shape, dtype=bool)
+    return {
+        f"timings of a memory other than {' or '.join(DEVICES)}": everywhere & (not known),
+        "closed pages behind controllers: saturation up to 27 % off": everywhere & c.closed_pages,
+        "banks that are permuted by the row": everywhere & permuted,
+        "a scheduler other than fr-fcfs": everywhere & (memory.scheduler != "fr-fcfs"),
+        "lists for small packets with a memory behind controllers": c.small > 0,
+        f"several trials over banks in turn, above {TRIALS_LOAD:.0%}: latency up to 31 % too high": (
+            (c.trials > 1) & (c.bank_step < c.row_blocks) & (load > TRIALS_LOAD)
+        ),
+        "bursts with a memory behind controllers": everywhere
+        & isinstance(c.spec.workload.arrivals, OnOff | Recorded),
+    }

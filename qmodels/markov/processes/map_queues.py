@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import combinations
 from math import comb
 
 import numpy as np
@@ -15,8 +16,7 @@ from qmodels.laws.phases import Phases
 from qmodels.markov.processes.arrival_process import Arrivals
 from qmodels.markov.processes.qbd import QBDResult, qbd
 from qmodels.markov.words import described
-from qmodels.numerics.compositions import changed, compositions
-from qmodels.numerics.exponential_series import ExponentialSeries
+from qmodels.numerics.poisson import ExponentialSeries
 from qmodels.result import QueueResult
 from qmodels.systems.laws.times import Law
 from qmodels.systems.spec.cost import afford
@@ -288,3 +288,25 @@ def _moved(
                 for j in range(len(state)) if count else ():
                     found[row, places[changed(changed(state, i, -1), j, 1)]] += count * law.generator[i, j]
     return found
+
+
+Composition = tuple[int, ...]
+
+
+def compositions(jobs: int, kinds: int) -> list[Composition]:
+    """Return all ways in which so many jobs may be of several kinds.
+
+    >>> compositions(2, 2)
+    [(0, 2), (1, 1), (2, 0)]
+    """
+    ends = ((-1, *bars, jobs + kinds - 1) for bars in combinations(range(jobs + kinds - 1), kinds - 1))
+    return [tuple(right - left - 1 for left, right in zip(e, e[1:], strict=False)) for e in ends]
+
+
+def changed(state: Composition, kind: int, more: int) -> Composition:
+    """Return the numbers with some more, or fewer, of a kind.
+
+    >>> changed((0, 2), 1, -1)
+    (0, 1)
+    """
+    return (*state[:kind], state[kind] + more, *state[kind + 1 :])

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.families import takes
+from qmodels.described import takes
 from qmodels.networks.closed.inputs import (
     ClosedNetwork,
     Network,

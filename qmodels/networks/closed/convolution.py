@@ -10,7 +10,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.families import takes
+from qmodels.described import takes
 from qmodels.networks.closed.inputs import ClosedNetwork, Network, closed_result, describe, product_form
 from qmodels.networks.closed.lattice import open_up, poisson_law
 from qmodels.networks.closed.mva import joint, populated, representable, solve_closed

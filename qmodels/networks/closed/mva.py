@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
-from qmodels.families import takes
+from qmodels.described import takes
 from qmodels.networks.closed.inputs import Network, closed_result, describe, product_form
 from qmodels.networks.closed.lattice import Lattice, open_up
 from qmodels.networks.result import NetworkResult

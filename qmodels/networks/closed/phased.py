@@ -11,9 +11,9 @@ import numpy as np
 from qmodels.checks import FloatArray, IntArray
 from qmodels.laws.phases import Phases
 from qmodels.libraries import sparse
+from qmodels.markov.processes.map_queues import Composition, changed, compositions
 from qmodels.networks.closed.inputs import Network, closed_result
 from qmodels.networks.result import NetworkResult
-from qmodels.numerics.compositions import Composition, changed, compositions
 
 MOST_STATES = 100_000
 """States up to which a network is solved as a chain."""

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray, IntArray
-from qmodels.numerics.remember import remembered
-from qmodels.numerics.tables import distinct
+from qmodels.numerics.tables import distinct, remembered
 from qmodels.packet_processor.balance import Balance
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.following.recording import Rotation, replayed, rotation_of

@@ -17,8 +17,7 @@ import numpy.typing as npt
 from qmodels.checks import FloatArray, IntArray
 from qmodels.evidence.constants import kept
 from qmodels.numerics.kernels import part
-from qmodels.numerics.remember import remembered
-from qmodels.numerics.tables import between
+from qmodels.numerics.tables import between, remembered
 
 HORIZON = 64
 """Segments after a visit that are followed. [segments]"""

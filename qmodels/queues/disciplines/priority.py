@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.families import takes
+from qmodels.described import takes
 from qmodels.laws.of_law import Laws, service_moments
 from qmodels.numerics.digits import product_minus, remaining, sum_before
 from qmodels.queues.words import described

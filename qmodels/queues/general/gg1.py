@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.families import takes
+from qmodels.described import takes
 from qmodels.laws.of_law import Laws, arrival_moments, service_moments
 from qmodels.queues.load import Load, load
 from qmodels.queues.words import described

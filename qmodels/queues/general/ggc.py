@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
-from qmodels.families import takes
+from qmodels.described import takes
 from qmodels.laws.of_law import Laws, arrival_moments, service_moments
 from qmodels.queues.general.gg1 import TwoMoments
 from qmodels.queues.general.gm1 import gmc

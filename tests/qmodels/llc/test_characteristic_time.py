@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.llc import hit_ratios
-from qmodels.llc.hierarchy import miss_gap
-from qmodels.numerics.nodes import smooth_nodes
+from qmodels.llc.hierarchy import miss_gap, smooth_nodes
 from qmodels.traffic import Zipf
 from tests.qmodels.llc.exact_lru import exact_lru_hit_ratios
 

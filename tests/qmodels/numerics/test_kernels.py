@@ -11,7 +11,7 @@ import qmodels as qm
 from qmodels import traffic
 from qmodels.noc import fixed_point, interleaved
 from qmodels.numerics import kernels
-from qmodels.numerics.remember import remembered
+from qmodels.numerics.tables import remembered
 from qmodels.packet_processor import balance, lone_packet, meeting
 from qmodels.packet_processor.bounds import waits as operating
 from qmodels.packet_processor.following import recursion, waits
