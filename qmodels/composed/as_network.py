@@ -14,8 +14,7 @@ from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.program_form import Alternatives, Op, ProgramForm, Run, Site, fold
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.kinds import LAWS, is_renewal, scaled
-from qmodels.systems.laws.phases import HyperExponential
-from qmodels.systems.laws.times import Deterministic, Exponential
+from qmodels.systems.laws.times import Deterministic, Exponential, HyperExponential
 from qmodels.systems.spec.answer import Answer
 from qmodels.systems.stations.parts import LEAVE, JobClass, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork

@@ -7,8 +7,8 @@
 
 from qmodels.laws.formulas import Formulas
 from qmodels.laws.of_law import formulas
-from qmodels.systems.laws import *  # noqa: F403
-from qmodels.systems.laws import __all__ as _structure
 from qmodels.systems.laws.kinds import markovian, phase_type, scaled
+from qmodels.systems.laws.times import *  # noqa: F403
+from qmodels.systems.laws.times import __all__ as _structure
 
 __all__ = ["Formulas", "formulas", "markovian", "phase_type", "scaled", *_structure]

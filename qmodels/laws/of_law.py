@@ -13,17 +13,19 @@ from qmodels.laws.elementary import Constant, Exponentials, Gammas, Mixture
 from qmodels.laws.formulas import Formulas
 from qmodels.laws.phases import Phases
 from qmodels.systems.laws.kinds import LAWS, PHASED, RENEWAL, is_renewal, markovian, names, phase_type
-from qmodels.systems.laws.phases import MAP, HyperExponential, PhaseType
 from qmodels.systems.laws.times import (
+    MAP,
     Deterministic,
     Empirical,
     Erlang,
     Exponential,
     Gamma,
     Geometric,
+    HyperExponential,
     Law,
     LogNormal,
     Pareto,
+    PhaseType,
     Replay,
     Uniform,
     Weibull,

@@ -12,14 +12,16 @@ from qmodels.checks import FloatArray
 from qmodels.networks.facts import network_answer, no_model
 from qmodels.result import QueueResult
 from qmodels.systems.laws.kinds import is_exponential, is_renewal, markovian, phase_type
-from qmodels.systems.laws.phases import MAP, HyperExponential, PhaseType
 from qmodels.systems.laws.times import (
+    MAP,
     Deterministic,
     Empirical,
     Erlang,
     Exponential,
     Gamma,
     Geometric,
+    HyperExponential,
+    PhaseType,
     Replay,
     Uniform,
 )

@@ -14,8 +14,7 @@ from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Service, ServingPart, Tokens
 from qmodels.systems.composed.steps import Hold, all_steps
 from qmodels.systems.composed.system import System
-from qmodels.systems.laws.phases import HyperExponential
-from qmodels.systems.laws.times import Empirical, Exponential, Law, Replay
+from qmodels.systems.laws.times import Empirical, Exponential, HyperExponential, Law, Replay
 from qmodels.systems.memory.dram_system import SPAN
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station

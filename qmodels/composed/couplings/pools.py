@@ -17,7 +17,7 @@ from qmodels.composed.couplings.rate_profile import Profile
 from qmodels.composed.moments import NOTHING, Moments
 from qmodels.laws.of_law import formulas
 from qmodels.markov.processes.qbd import first_passage
-from qmodels.systems.laws.phases import PhaseType
+from qmodels.systems.laws.times import PhaseType
 
 FULL = 1 - 1e-9
 """Share of the most that can be taken from which on there are too many jobs."""

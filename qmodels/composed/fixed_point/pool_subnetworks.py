@@ -32,7 +32,7 @@ from qmodels.markov.processes.moment_fits import ph_from_moments
 from qmodels.queues.distributions import birth_death_law
 from qmodels.systems.composed.program_form import Op, window_of
 from qmodels.systems.laws.kinds import phase_type, scaled
-from qmodels.systems.laws.phases import PhaseType
+from qmodels.systems.laws.times import PhaseType
 
 MOST_PHASES = 8
 """Of the law of the times between jobs that come to a pool."""

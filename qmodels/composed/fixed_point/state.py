@@ -20,7 +20,7 @@ from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.program_form import ProgramForm, Site, window_of
 from qmodels.systems.composed.system import System
-from qmodels.systems.laws.phases import HyperExponential
+from qmodels.systems.laws.times import HyperExponential
 from qmodels.systems.stations.parts import Station
 
 INF = float("inf")

@@ -15,7 +15,7 @@ from qmodels.composed.streams import Added, PartAnswer, Queue, Stream
 from qmodels.queues.general.gg1 import gg1_klb
 from qmodels.queues.general.ggc import ggc_whitt
 from qmodels.queues.general.mmpp_g1 import mmpp_g1_decay, mmpp_g1_waits
-from qmodels.systems.laws.phases import HyperExponential
+from qmodels.systems.laws.times import HyperExponential
 from qmodels.systems.traffic.arrivals import interrupted_phases
 
 LEAST_SHARE = 1e-9

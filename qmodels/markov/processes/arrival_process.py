@@ -15,8 +15,7 @@ from qmodels.laws.phases import Phases
 from qmodels.markov.chains.stationary import single_class_law
 from qmodels.markov.words import described
 from qmodels.systems.laws.fields import nested
-from qmodels.systems.laws.phases import MAP
-from qmodels.systems.laws.times import Law
+from qmodels.systems.laws.times import MAP, Law
 
 
 class Arrivals:

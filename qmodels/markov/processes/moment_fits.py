@@ -15,8 +15,7 @@ from qmodels.markov.words import described
 from qmodels.systems.laws.fields import nested
 from qmodels.systems.laws.fields import weights as checked_weights
 from qmodels.systems.laws.kinds import scaled
-from qmodels.systems.laws.phases import MAP, HyperExponential, PhaseType
-from qmodels.systems.laws.times import Law
+from qmodels.systems.laws.times import MAP, HyperExponential, Law, PhaseType
 
 
 @described("neuts1981, ch. 2")

@@ -21,8 +21,7 @@ from qmodels.queues.load import load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 from qmodels.systems.laws.fields import numbers
-from qmodels.systems.laws.phases import HyperExponential
-from qmodels.systems.laws.times import Erlang, Law
+from qmodels.systems.laws.times import Erlang, HyperExponential, Law
 
 
 @described("kleinrock1975, sections 5.6-5.7", returns="tails")

@@ -9,14 +9,16 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.systems.laws.fields import nested, number
-from qmodels.systems.laws.phases import MAP, HyperExponential, PhaseType
 from qmodels.systems.laws.times import (
+    MAP,
     Empirical,
     Erlang,
     Exponential,
     Gamma,
     Geometric,
+    HyperExponential,
     Law,
+    PhaseType,
     Replay,
     Uniform,
     Weibull,

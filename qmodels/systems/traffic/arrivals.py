@@ -16,8 +16,7 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray, Numeric
 from qmodels.systems.laws.kinds import is_exponential
-from qmodels.systems.laws.phases import HyperExponential
-from qmodels.systems.laws.times import Law
+from qmodels.systems.laws.times import HyperExponential, Law
 from qmodels.systems.spec.ranges import Declared, count, nonnegative, positive
 from qmodels.systems.traffic.popularity import MOST_ENTRIES, Zipf
 from qmodels.systems.traffic.sizes import SizeLaw, imix, segment_count
