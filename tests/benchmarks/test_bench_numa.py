@@ -4,8 +4,8 @@ from cases.published.paper import published_case
 from cases.published.srp import problem_of
 from qmodels import solve
 from validate.campaigns.experiment import Job
+from validate.composed.kinds import run_numa
 from validate.composed.replication import system_of
-from validate.numa import run_replication
 
 COSTS = {"controller_cycles": 35.7, "compute_per_byte": 3.05, "switch_cycles": 7266.0}
 blurring = published_case("srp").names["blurring"]
@@ -19,7 +19,7 @@ def test_solve(benchmark):
 def test_simulate(benchmark):
     """One run, a million accesses."""
     job = Job(spec=blurring(COSTS, "non-optimal", "all"), seed=0, replication=0)
-    run = benchmark.pedantic(run_replication, args=(job,), rounds=3, warmup_rounds=1)
+    run = benchmark.pedantic(run_numa, args=(job,), rounds=3, warmup_rounds=1)
     memories = [name.startswith("memory") for name in system_of(job.spec).parts]
     assert run.parts[memories, 0].sum() == 1_048_576
 

@@ -26,8 +26,8 @@ SIMULATORS = {
     "message-program": "messaging:ProgramExperiment",
     "dram": "dram.experiment:DramExperiment",
     "cache": "cache.experiment:CacheExperiment",
-    "llc-processor": "llc_processor:LlcProcessorExperiment",
-    "numa": "numa:NumaExperiment",
+    "llc-processor": "composed.kinds:LlcProcessorExperiment",
+    "numa": "composed.kinds:NumaExperiment",
     "system": "composed.experiment:SystemExperiment",
     "work-queues": "work_queues:WorkQueuesExperiment",
 }

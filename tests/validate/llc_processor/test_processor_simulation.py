@@ -9,8 +9,8 @@ from qmodels import LlcProcessor, solve
 from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 from qmodels.traffic import Zipf
 from validate import compare, simulate
+from validate.composed.kinds import LlcProcessorExperiment, run_llc_processor
 from validate.composed.replication import FLOWS, PARTS, system_of
-from validate.llc_processor import LlcProcessorExperiment, run_replication
 
 SMALL = LlcProcessor(cores=3, slices=2, channels=2, capacity=12, popularity=Zipf(entries=640, exponent=0.83))
 
@@ -20,7 +20,7 @@ def test_requests_are_conserved(architecture):
     """Every request is refused or looked up once, and what a level does not have goes to the next one."""
     spec = replace(SMALL, architecture=architecture, load=1.5)
     (job,) = LlcProcessorExperiment(spec=spec, requests=20_000, seed=3).jobs(0, 1)
-    run = run_replication(job)
+    run = run_llc_processor(job)
     flow = dict(zip(FLOWS, run.flows[0], strict=True))
     parts = dict(zip(system_of(spec).parts, run.parts, strict=True))
     visits = {name: row[PARTS.index("visits")] for name, row in parts.items()}
@@ -65,7 +65,7 @@ def test_a_replication_has_its_own_lines():
     """Which entries share a line is drawn anew; consecutive ranks share theirs always."""
     hits = [
         [
-            run_replication(job).lookups[0, 0]
+            run_llc_processor(job).lookups[0, 0]
             for job in LlcProcessorExperiment(spec=spec, requests=20_000).jobs(0, 4)
         ]
         for spec in (LlcProcessor(), LlcProcessor(assignment="consecutive"))

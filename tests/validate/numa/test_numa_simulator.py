@@ -20,10 +20,10 @@ from qmodels.systems.memory.numa_system import (
 )
 from validate import simulate
 from validate.campaigns.experiment import Job
+from validate.composed.kinds import run_numa
 from validate.composed.replication import FLOWS, PARTS, resources
 from validate.engine.sampling import draw, law_table
 from validate.engine.streams import new_streams
-from validate.numa import run_replication
 
 
 def computing_times(job):
@@ -176,7 +176,7 @@ def test_against_processes(work, dma):
         work=BlockWork(compute_scv=0.5, **work),
     )
     job = Job(spec=spec, seed=3, replication=1)
-    seen = Seen(spec, run_replication(job))
+    seen = Seen(spec, run_numa(job))
     plain = Plain(spec, computing_times(job)).run()
     assert seen.ends == pytest.approx(plain.ends, rel=1e-12)
     assert seen.accesses == plain.accesses
@@ -195,7 +195,7 @@ def test_work_is_conserved(placement, assignment, double, loads):
         placement=placement, double_buffering=double, global_loads=loads,
     )  # fmt: skip
     spec = NumaMachine(dma=DmaEngine(assignment=assignment, switch_cycles=50.0), work=work)
-    seen = Seen(spec, run_replication(Job(spec=spec, seed=1, replication=0)))
+    seen = Seen(spec, run_numa(Job(spec=spec, seed=1, replication=0)))
     assert seen.accesses == spec.accesses_of_memories().tolist()
     assert seen.commands == 16 * 6 * 2
     served = sum(seen.busy[memory_name(k)] for k, number in enumerate(seen.accesses) if number)
@@ -237,7 +237,7 @@ def test_a_free_channel_without_turning_is_preferred():
     """One core and any channel: after each memory was visited once, nothing turns."""
     work = BlockWork(core_steps=(12,) + (0,) * 15, placement="per-core", memories=((0, 1, 2),) + ((0,),) * 15)
     spec = NumaMachine(dma=DmaEngine(assignment="any", switch_cycles=100.0), work=work)
-    assert Seen(spec, run_replication(Job(spec=spec, seed=0, replication=0))).turns <= 3
+    assert Seen(spec, run_numa(Job(spec=spec, seed=0, replication=0))).turns <= 3
 
 
 def test_intervals_and_common_random_numbers():
@@ -246,7 +246,7 @@ def test_intervals_and_common_random_numbers():
     result = simulate(NumaMachine(work=work), replications=4, seed=7)
     assert result.execution_time.half_width > 0
     one, other = (
-        run_replication(Job(spec=NumaMachine(work=replace(work, placement=p)), seed=7, replication=2))
+        run_numa(Job(spec=NumaMachine(work=replace(work, placement=p)), seed=7, replication=2))
         for p in ("one", "all")
     )
     # The first resources are the cores: as long busy, whatever else happens.
