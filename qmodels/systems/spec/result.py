@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -54,35 +54,6 @@ class Result:
     notes : tuple of str
         Notes for a reader beside the numbers, a line each.
     """
-
-    if TYPE_CHECKING:  # as properties, so that subclasses may have fields or compute them
-
-        @property
-        def spec(self) -> Any: ...  # noqa: D102
-
-        @property
-        def metrics(self) -> Mapping[str, Any]: ...  # noqa: D102
-
-        @property
-        def latency_parts(self) -> Mapping[str, Any]: ...  # noqa: D102
-
-        @property
-        def utilization(self) -> Any: ...  # noqa: D102
-
-        @property
-        def traffic_intensity(self) -> Mapping[str, Any]: ...  # noqa: D102
-
-        @property
-        def bottleneck(self) -> Any: ...  # noqa: D102
-
-        @property
-        def stable(self) -> Any: ...  # noqa: D102
-
-        @property
-        def validated(self) -> Any: ...  # noqa: D102
-
-        @property
-        def error(self) -> Mapping[str, Any]: ...  # noqa: D102
 
     @property
     def saved_as(self) -> str:
