@@ -10,20 +10,8 @@ from typing import Any
 
 from qmodels.systems.memory import memory_map
 from qmodels.systems.memory.dram_system import SPAN
-from validate.composed.state import (
-    ALLOCATE,
-    AS_ALLOCATED,
-    AS_READ,
-    AT_ONCE,
-    BRANCHING_SCORED,
-    IN_SEQUENCE,
-    LOOKED_UP,
-    OPERATING,
-    OWN_BLOCK,
-    RANDOM_ORDER,
-    RANDOMLY,
-    Core,
-)
+from validate.composed import state
+from validate.composed.state import Core
 from validate.composed.strands import count_of, end_operation, go_on, new_branch, wake_at
 from validate.data_queueing.free_lists import (
     BlockPools,
@@ -47,13 +35,13 @@ def operate(w: World, c: Core, b: BlockPools, j: int) -> None:
     i = c.code[strand["at"] - 1]
     server = c.servers[c.parts[i["part"]]["first"]]
     if strand["done"] < 0:
-        begun = c.operations[2 * c.parts[i["part"]]["first"] + (i["op"] != ALLOCATE)]
+        begun = c.operations[2 * c.parts[i["part"]]["first"] + (i["op"] != state.ALLOCATE)]
         begun["begun"] += 1
         begun["waited"] += w.state[0]["now"] - strand["asked"]
         strand["began"], strand["refused"], w.jobs[j]["tasks"] = w.state[0]["now"], 0, 1
-    if i["op"] == ALLOCATE:
+    if i["op"] == state.ALLOCATE:
         accesses = _allocate(w, c, b, j, count_of(c, j, i["size"]))
-    elif i["stream"] != AT_ONCE:
+    elif i["stream"] != state.AT_ONCE:
         accesses = _follow(w, c, b, j)
     elif strand["done"] < 0:
         number = c.strands[strand["root"]]["blocks"]
@@ -67,7 +55,7 @@ def operate(w: World, c: Core, b: BlockPools, j: int) -> None:
     if accesses < 0:
         end_operation(w, c, j)
     else:
-        wake_at(w, j, OPERATING, w.state[0]["now"] + accesses * server["period"])
+        wake_at(w, j, state.OPERATING, w.state[0]["now"] + accesses * server["period"])
 
 
 @lean_part
@@ -82,7 +70,7 @@ def _follow(w: World, c: Core, b: BlockPools, j: int) -> float:
         return server["dequeue_packet"] + further
     if strand["done"] > 0:
         child = _begin_branch(w, c, j, strand["block"], 0)
-        c.strands[child]["returns"] = server["order"] == AS_READ
+        c.strands[child]["returns"] = server["order"] == state.AS_READ
         strand["block"] = b.blocks[strand["block"]]["next"]
     if strand["done"] == job["blocks"]:
         return -1.0
@@ -127,8 +115,8 @@ def _allocate(w: World, c: Core, b: BlockPools, j: int, count: int) -> float:
     if strand["refused"]:
         job["lost"] = 1
         return -1.0
-    scored = int(i["stream"] == BRANCHING_SCORED)
-    if strand["done"] > 0 and i["stream"] != AT_ONCE:
+    scored = int(i["stream"] == state.BRANCHING_SCORED)
+    if strand["done"] > 0 and i["stream"] != state.AT_ONCE:
         _begin_branch(w, c, j, job["last_block"], scored)
     if strand["done"] == count:
         return -1.0
@@ -158,7 +146,7 @@ def give_all_back(w: World, c: Core, b: BlockPools, j: int) -> None:
     job = c.strands[j]
     if job["blocks"] > job["returned"]:
         server = c.servers[job["holder"]]
-        if server["order"] == RANDOM_ORDER:
+        if server["order"] == state.RANDOM_ORDER:
             _shuffle(w, c, b, j, server["stream"])
         give_back(b, job["holder"], job["first_block"], job["last_block"], job["blocks"])
     job["blocks"] = job["returned"] = 0
@@ -201,9 +189,9 @@ def place(w: World, c: Core, b: BlockPools, j: int) -> None:
     strand = c.strands[j]
     i = c.code[strand["at"] - 1]
     p = c.parts[i["part"]]
-    if i["at"] == AS_ALLOCATED:
+    if i["at"] == state.AS_ALLOCATED:
         job = c.strands[strand["root"]]
-        block = strand["own"] if i["size"] == OWN_BLOCK else job["first_block"]
+        block = strand["own"] if i["size"] == state.OWN_BLOCK else job["first_block"]
         # Behind a job's last block there is none, or one of others: more accesses go round its own.
         for _ in range(strand["number"] % max(job["blocks"], 1) if i["size"] == 1 else 0):
             block = b.blocks[block]["next"]
@@ -220,9 +208,9 @@ def first_block(w: World, c: Core, j: int, at: int) -> None:
     """Choose the first of the blocks that a strand reads or writes."""
     i = c.code[at]
     strand = c.strands[j]
-    if i["at"] == RANDOMLY:
+    if i["at"] == state.RANDOMLY:
         strand["block"] = int(uniform(w.streams, i["stream"]) * SPAN)
-    elif i["at"] == IN_SEQUENCE:
+    elif i["at"] == state.IN_SEQUENCE:
         strand["block"] = c.sequences[i["resume"]]
         c.sequences[i["resume"]] = (strand["block"] + count_of(c, j, i["size"])) % SPAN
 
@@ -237,7 +225,7 @@ def locate(c: Core, j: int, part: int, i: Any) -> None:
     That of a line has a row of its own, below those of blocks.
     """
     strand, p = c.strands[j], c.parts[part]
-    if i["at"] == LOOKED_UP:
+    if i["at"] == state.LOOKED_UP:
         memory = c.memories[p["member"]]
         spread = scatter(scatter(strand["line"]) + 1) % (memory["channels"] * memory["banks"])
         strand["channel"] = p["first"] + spread % memory["channels"]

@@ -8,22 +8,12 @@ from typing import Any
 import numpy as np
 
 from validate.cache.hierarchies import Hierarchies, draw_core, draw_line, look_up
+from validate.composed import state
 from validate.composed.blocks import give_all_back, give_own_back, operate, place
 from validate.composed.interpreter import drain, wake
 from validate.composed.kernels import Kernels
 from validate.composed.memories import bank_of, come, free_bank, join_bank, use_bus
-from validate.composed.state import (
-    ACCESSING,
-    ASKED,
-    GIVING_BACK,
-    LOOKUP,
-    OPENING,
-    OPERATION,
-    PACKET,
-    PASSING,
-    PLACING,
-    Core,
-)
+from validate.composed.state import Core
 from validate.composed.strands import arrive, be_born, finish, finish_shared, go_on, pass_again, wake_at
 from validate.data_queueing.free_lists import BlockPools, end_access
 from validate.dram.kernel import NEVER, Channels, advance, offer, take_ended
@@ -49,7 +39,7 @@ def pass_on(w: World, c: Core, until: float) -> bool:
     some = False
     while heap[1]["time"] <= until:
         j = heap[1]["event"] - stations
-        if j < 0 or w.jobs[j]["phase"] != PASSING:
+        if j < 0 or w.jobs[j]["phase"] != state.PASSING:
             break
         s["now"] = heap[1]["time"]
         if not pass_again(w, c, j):
@@ -187,7 +177,7 @@ def loop(
             post(w, c, n, d, h, b)
             continue
         if own["enquiries"] > 0:
-            reason = ASKED
+            reason = state.ASKED
             break
         if s["ended"] >= ended or own["born"] >= born:
             break
@@ -253,10 +243,10 @@ def _carry(w: World, c: Core, n: Network, cycle: int) -> None:
 def _handle(w: World, c: Core, d: Channels, b: BlockPools, event: int) -> None:
     j = event - w.classes.size - w.nodes.size
     channel = event - w.classes.size - c.state[0]["stations"]
-    if j >= 0 and w.jobs[j]["phase"] == OPENING:
+    if j >= 0 and w.jobs[j]["phase"] == state.OPENING:
         use_bus(w, c, j)
     elif j >= 0:
-        if w.jobs[j]["phase"] == ACCESSING:
+        if w.jobs[j]["phase"] == state.ACCESSING:
             _end_access(w, c, b, j)
         handle(w, c, event)
     elif channel >= c.channels.size:
@@ -268,7 +258,7 @@ def _handle(w: World, c: Core, d: Channels, b: BlockPools, event: int) -> None:
         j = take_ended(d, channel)
         while j >= 0:
             end = c.strands[j]["asked"] + (d.end[j] - c.strands[j]["cycle"]) / ghz
-            wake_at(w, j, ACCESSING, max(end, w.state[0]["now"]))
+            wake_at(w, j, state.ACCESSING, max(end, w.state[0]["now"]))
             j = take_ended(d, channel)
     else:
         handle(w, c, event)
@@ -304,16 +294,16 @@ def post(w: World, c: Core, n: Network, d: Channels, h: Hierarchies, b: BlockPoo
         kind = c.letters[k]["kind"]
         k += 1
         strand = c.strands[j]
-        if kind == PACKET:
+        if kind == state.PACKET:
             own["sent"] = own["cycle"]
             send(n, _way(w, c, j), strand["flits"], j, own["cycle"])
-        elif kind == LOOKUP:
+        elif kind == state.LOOKUP:
             _look_up(w, c, h, j)
-        elif kind == PLACING:
+        elif kind == state.PLACING:
             place(w, c, b, j)
-        elif kind == OPERATION:
+        elif kind == state.OPERATION:
             operate(w, c, b, j)
-        elif kind == GIVING_BACK:
+        elif kind == state.GIVING_BACK:
             if strand["returns"]:
                 give_own_back(c, b, j)
             else:

@@ -5,17 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from validate.composed import state
-from validate.composed.state import (
-    BY_SEGMENTS,
-    FORKED_TIME,
-    OUTSIDE_TIME,
-    PART_TIME,
-    QUEUEING,
-    READY,
-    THINKING,
-    UNCOUNTED_TIME,
-    Core,
-)
+from validate.composed.state import Core
 from validate.engine.calendar import EARLY, put
 from validate.engine.jit import lean_part
 from validate.engine.sampling import draw
@@ -41,7 +31,7 @@ from validate.network.state import COMPLETED, FORKED, NONE, World
 def go_on(w: World, c: Core, j: int) -> None:
     """Let a strand go on now, after those that already do."""
     s = c.state[0]
-    w.jobs[j]["phase"] = READY
+    w.jobs[j]["phase"] = state.READY
     c.strands[j]["next"] = NONE
     if s["ready"] < 0:
         s["ready"] = j
@@ -53,7 +43,7 @@ def go_on(w: World, c: Core, j: int) -> None:
 @lean_part
 def line_up(w: World, line: Any, j: int) -> None:
     """Let a strand wait behind those that do, in what has a first and a last of them."""
-    w.jobs[j]["phase"] = QUEUEING
+    w.jobs[j]["phase"] = state.QUEUEING
     push_back(w, line, j)
 
 
@@ -144,7 +134,7 @@ def end(w: World, c: Core, j: int) -> None:
         flow["lost"] += 1
         flow["lost_segments"] += c.strands[j]["segments"]
     else:
-        uncounted = c.times[j, c.state[0]["fork_column"] + UNCOUNTED_TIME]
+        uncounted = c.times[j, c.state[0]["fork_column"] + state.UNCOUNTED_TIME]
         latency = max(now - w.jobs[j]["entered"] - uncounted, 0.0)
         flow["ended"] += 1
         flow["bytes"] += c.strands[j]["bytes"]
@@ -160,7 +150,7 @@ def end(w: World, c: Core, j: int) -> None:
     if flow["population"] > 0 and c.strands[j]["round"] != flow["rounds"]:
         # Also without a pause by an event, so that rounds that take no time come to an end.
         pause = draw(w.laws, w.numbers, w.streams, flow["law"]) if flow["law"] >= 0 else 0.0
-        wake_at(w, j, THINKING, now + pause)
+        wake_at(w, j, state.THINKING, now + pause)
         return
     free_job(w, j)
     waiting = flow["head"]  # none of a closed flow
@@ -168,14 +158,14 @@ def end(w: World, c: Core, j: int) -> None:
         flow["inside"] -= 1
     else:
         unlink(w, flow, waiting)
-        charge(w, c, waiting, c.state[0]["fork_column"] + OUTSIDE_TIME)
+        charge(w, c, waiting, c.state[0]["fork_column"] + state.OUTSIDE_TIME)
         go_on(w, c, waiting)
 
 
 @lean_part
 def count_of(c: Core, j: int, size: int) -> int:
     """Return a number of rounds or branches."""
-    return c.strands[c.strands[j]["root"]]["segments"] if size == BY_SEGMENTS else size
+    return c.strands[c.strands[j]["root"]]["segments"] if size == state.BY_SEGMENTS else size
 
 
 @lean_part
@@ -226,14 +216,14 @@ def join_up(w: World, c: Core, t: int) -> None:
     strand = c.strands[j]
     w.jobs[j]["tasks"] -= 1
     if w.jobs[j]["tasks"] == 0:
-        if strand["column"] == PART_TIME:
+        if strand["column"] == state.PART_TIME:
             for column in range(c.times.shape[1]):
                 c.times[j, column] += c.times[t, column]
         else:
             fork = c.state[0]["fork_column"]
-            uncounted = c.times[t, fork + UNCOUNTED_TIME]
-            c.times[j, fork + UNCOUNTED_TIME] += uncounted
-            c.times[j, fork + FORKED_TIME] += w.state[0]["now"] - strand["since"] - uncounted
+            uncounted = c.times[t, fork + state.UNCOUNTED_TIME]
+            c.times[j, fork + state.UNCOUNTED_TIME] += uncounted
+            c.times[j, fork + state.FORKED_TIME] += w.state[0]["now"] - strand["since"] - uncounted
         strand["since"] = w.state[0]["now"]
         go_on(w, c, j)
     free_job(w, t)
