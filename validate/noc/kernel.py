@@ -19,6 +19,7 @@ import numpy as np
 from numba.cpython.unsafe.numbers import trailing_zeros
 
 from validate.engine.jit import inlined, lean
+from validate.noc import state
 from validate.noc.flits import (
     CIRCUIT_RANK,
     NONE,
@@ -34,25 +35,7 @@ from validate.noc.flits import (
     send_flits,
     time_of,
 )
-from validate.noc.state import (
-    ACTIVE,
-    ARBITRATION,
-    BUFFER,
-    DELIVERED,
-    FLAGS,
-    HEAD,
-    HOLDS,
-    IN_NETWORK,
-    LAST_MOVE,
-    NO_KEY,
-    SHIFT,
-    SPAN,
-    TAIL,
-    WEIGHTED,
-    WHEEL,
-    WHOLE,
-    World,
-)
+from validate.noc.state import World
 
 _HELD = -1
 _RANK = 1 << 20
@@ -63,9 +46,9 @@ _WAITS = 1 << 19
 def allocate(world: World, now: int) -> None:
     """Let every input with something to send ask for an output, and every output take one that asks."""
     channel, clock, lists = world.channel, world.clock, world.lists
-    vc, shift = world.vc, clock[SHIFT]
+    vc, shift = world.vc, clock[state.SHIFT]
     kept = asked = given_up = 0
-    for k in range(clock[ACTIVE]):
+    for k in range(clock[state.ACTIVE]):
         c = lists[0, k]
         i, key = _put_forward(world, c, now)
         if i >= 0:
@@ -73,13 +56,13 @@ def allocate(world: World, now: int) -> None:
             standing = channel[o]["key"]
             if key < standing:
                 channel[o]["key"] = key
-                if standing == NO_KEY:
+                if standing == state.NO_KEY:
                     lists[2, asked] = o
                     asked += 1
                 else:
                     c = channel[o]["winner"] >> shift
                 channel[o]["winner"] = i
-                if standing == NO_KEY:
+                if standing == state.NO_KEY:
                     continue
         elif i < -1:
             lists[3, given_up] = c
@@ -87,7 +70,7 @@ def allocate(world: World, now: int) -> None:
         # It stays among the active ones; those that win are put back if something is left.
         lists[0, kept] = c
         kept += 1
-    clock[ACTIVE] = kept
+    clock[state.ACTIVE] = kept
     for k in range(given_up):
         c = lists[3, k]
         channel[vc[channel[c]["held_vc"]]["out"]]["held_by"] = -1
@@ -98,10 +81,10 @@ def allocate(world: World, now: int) -> None:
         c = i >> shift
         if not _move(world, i, o, now):
             continue
-        channel[o]["key"] = NO_KEY
+        channel[o]["key"] = state.NO_KEY
         if (channel[c]["body"] | channel[c]["head"]) != NONE or channel[c]["held_vc"] >= 0:
-            lists[0, clock[ACTIVE]] = c
-            clock[ACTIVE] += 1
+            lists[0, clock[state.ACTIVE]] = c
+            clock[state.ACTIVE] += 1
         else:
             channel[c]["listed"] = 0
 
@@ -125,7 +108,7 @@ def _put_forward(world: World, c: int, now: int) -> tuple[int, int]:
     if held >= 0:
         if channel[world.vc[held]["out"]]["busy_until"] > now:
             return -1, 0
-        if body & (ONE << np.uint64(held - (c << world.clock[SHIFT]))) == NONE:
+        if body & (ONE << np.uint64(held - (c << world.clock[state.SHIFT]))) == NONE:
             return -2, 0
         return held, _HELD
     return _choose(world, c, ready, body, now)
@@ -135,8 +118,8 @@ def _put_forward(world: World, c: int, now: int) -> tuple[int, int]:
 def _choose(world: World, c: int, ready: Any, body: Any, now: int) -> tuple[int, int]:
     """Return the first in rank and turn of some virtual channels of an input, and its key; -1 if none can."""
     channel, vc = world.channel, world.vc
-    base = c << world.clock[SHIFT]
-    best, best_key, best_turn = -1, NO_KEY, 0
+    base = c << world.clock[state.SHIFT]
+    best, best_key, best_turn = -1, state.NO_KEY, 0
     while ready != NONE:
         bit = trailing_zeros(ready)
         ready &= ready - ONE
@@ -180,11 +163,11 @@ def _turn(world: World, c: int, bit: int, o: int) -> int:
 def _move(world: World, i: int, o: int, now: int) -> bool:
     """Send the front flit of a virtual channel over an output that it won; False if its packet is a train."""
     channel, vc, clock = world.channel, world.vc, world.clock
-    shift = clock[SHIFT]
+    shift = clock[state.SHIFT]
     vmask = (1 << shift) - 1
     c = i >> shift
     bit = ONE << np.uint64(i & vmask)
-    if vc[i]["flit"] & HEAD:
+    if vc[i]["flit"] & state.HEAD:
         free = channel[o]["free"] & world.masks[vc[i]["allowed"]]
         from_next = free >> np.uint64(channel[o]["next_free"]) << np.uint64(channel[o]["next_free"])
         chosen = trailing_zeros(from_next if from_next != NONE else free)
@@ -193,11 +176,11 @@ def _move(world: World, i: int, o: int, now: int) -> bool:
         if begin_train(world, i, j, now):
             return False
         flit = vc[i]["flit"]
-        world.packet[flit >> FLAGS]["hop"] += 1
-        if clock[ARBITRATION] == WEIGHTED:
+        world.packet[flit >> state.FLAGS]["hop"] += 1
+        if clock[state.ARBITRATION] == state.WEIGHTED:
             channel[o]["fair_time"] = vc[i]["rank"]
         channel[c]["head"] &= ~bit
-        if flit & TAIL == 0:
+        if flit & state.TAIL == 0:
             vc[i]["out_vc"] = j
             vc[j]["owner"] = i
             channel[o]["free"] &= ~(ONE << np.uint64(chosen))
@@ -210,14 +193,14 @@ def _move(world: World, i: int, o: int, now: int) -> bool:
     if count > 0:
         front = vc[i]["front"]
         vc[i]["flit"] = world.slots[vc[i]["first_slot"] + front]
-        vc[i]["front"] = front + 1 if front + 1 < clock[BUFFER] else 0
+        vc[i]["front"] = front + 1 if front + 1 < clock[state.BUFFER] else 0
     if channel[o]["key"] != _HELD:
         channel[o]["next_in"] = channel[c]["place_in"] + 1
         channel[c]["next_out"] = channel[o]["place_out"] + 1
         channel[c]["next_vc"] = (i & vmask) + 1
     held = channel[c]["held_vc"] == i
-    hold = count > 0 and clock[HOLDS] != 0
-    if flit & TAIL:
+    hold = count > 0 and clock[state.HOLDS] != 0
+    if flit & state.TAIL:
         hold = False
         vc[j]["owner"] = -1
         if credits > 0:
@@ -226,7 +209,7 @@ def _move(world: World, i: int, o: int, now: int) -> bool:
             channel[o]["free"] &= ~(ONE << np.uint64(j & vmask))
         channel[c]["body"] &= ~bit
         if count > 0:
-            ask(world, i, c, bit, vc[i]["flit"] >> FLAGS, now)
+            ask(world, i, c, bit, vc[i]["flit"] >> state.FLAGS, now)
     elif count > 0 and credits > 0:
         channel[c]["body"] |= bit
     else:
@@ -237,7 +220,7 @@ def _move(world: World, i: int, o: int, now: int) -> bool:
     elif held and not hold:
         channel[c]["held_vc"] = -1
         channel[o]["held_by"] = -1
-    clock[LAST_MOVE] = max(clock[LAST_MOVE], now)
+    clock[state.LAST_MOVE] = max(clock[state.LAST_MOVE], now)
     channel[o]["flits"] += 1
     channel[o]["busy_until"] = now + channel[o]["cycles"]
     channel[c]["occupancy"] += now
@@ -245,9 +228,9 @@ def _move(world: World, i: int, o: int, now: int) -> bool:
     return_credits(world, i, 1, now + channel[c]["credit_delay"])
     arrival = now + channel[o]["delay"]
     if channel[o]["sink"]:
-        clock[IN_NETWORK] -= 1
+        clock[state.IN_NETWORK] -= 1
         return_credits(world, j, 1, arrival + channel[o]["credit_delay"])
-        if flit & TAIL == 0:
+        if flit & state.TAIL == 0:
             return True
     launch(world, j, flit, arrival)
     return True
@@ -259,9 +242,9 @@ def step(world: World, now: int) -> None:
 
     Cycles may be left out while `quiet`.
     """
-    for k in range(world.clock[DELIVERED]):
+    for k in range(world.clock[state.DELIVERED]):
         forget(world, world.delivered[k])
-    world.clock[DELIVERED] = 0
+    world.clock[state.DELIVERED] = 0
     _receive(world, now)
     _take_credits(world, now)
     send_flits(world, now)
@@ -276,43 +259,43 @@ def quiet(world: World, now: int) -> bool:
     To be asked after the `step` of the cycle before: what was sent since then has not moved yet. With
     flits left (``clock[IN_NETWORK]``) it is a deadlock.
     """
-    return now - world.clock[LAST_MOVE] > world.clock[SPAN]
+    return now - world.clock[state.LAST_MOVE] > world.clock[state.SPAN]
 
 
 @inlined
 def _receive(world: World, now: int) -> None:
     channel, vc, clock = world.channel, world.vc, world.clock
-    row = now & clock[WHEEL]
+    row = now & clock[state.WHEEL]
     arrivals = world.arrivals
     number = arrivals[row, 0]
     if number == 0:
         return
     arrivals[row, 0] = 0
-    clock[LAST_MOVE] = max(clock[LAST_MOVE], now)
-    shift, vmask = clock[SHIFT], (1 << clock[SHIFT]) - 1
+    clock[state.LAST_MOVE] = max(clock[state.LAST_MOVE], now)
+    shift, vmask = clock[state.SHIFT], (1 << clock[state.SHIFT]) - 1
     for k in range(1, number + 1):
         word = arrivals[row, k]
         i, flit = word >> 32, word & 0xFFFFFFFF
         c = i >> shift
         if channel[c]["sink"]:
-            world.delivered[clock[DELIVERED]] = flit >> FLAGS
-            clock[DELIVERED] += 1
+            world.delivered[clock[state.DELIVERED]] = flit >> state.FLAGS
+            clock[state.DELIVERED] += 1
             continue
         count = vc[i]["count"]
         number_of_flits = 1
-        if flit & WHOLE == WHOLE:
-            number_of_flits = world.packet[flit >> FLAGS]["flits"]
+        if flit & state.WHOLE == state.WHOLE:
+            number_of_flits = world.packet[flit >> state.FLAGS]["flits"]
             if count > 0 and number_of_flits > 1:
-                scatter(world, i, flit >> FLAGS, 1, now)
-                flit -= TAIL
+                scatter(world, i, flit >> state.FLAGS, 1, now)
+                flit -= state.TAIL
                 number_of_flits = 1
         channel[c]["occupancy"] -= time_of(number_of_flits, now)
         channel[c]["stored"] += number_of_flits
         vc[i]["count"] = count + number_of_flits
         if count > 0:
             place = vc[i]["front"] + count - 1
-            if place >= clock[BUFFER]:
-                place -= clock[BUFFER]
+            if place >= clock[state.BUFFER]:
+                place -= clock[state.BUFFER]
             world.slots[vc[i]["first_slot"] + place] = flit
         else:
             vc[i]["flit"] = flit
@@ -320,8 +303,8 @@ def _receive(world: World, now: int) -> None:
             bit = ONE << np.uint64(i & vmask)
             if vc[i]["leaving"]:
                 continue
-            if flit & HEAD:
-                ask(world, i, c, bit, flit >> FLAGS, now)
+            if flit & state.HEAD:
+                ask(world, i, c, bit, flit >> state.FLAGS, now)
                 list_input(world, c)
             elif vc[vc[i]["out_vc"]]["credits"] > 0:
                 channel[c]["body"] |= bit
@@ -331,14 +314,14 @@ def _receive(world: World, now: int) -> None:
 @inlined
 def _take_credits(world: World, now: int) -> None:
     channel, vc, clock = world.channel, world.vc, world.clock
-    row = now & clock[WHEEL]
+    row = now & clock[state.WHEEL]
     credits = world.credits
     number = credits[row, 0]
     if number == 0:
         return
     credits[row, 0] = 0
-    clock[LAST_MOVE] = max(clock[LAST_MOVE], now)
-    shift, vmask = clock[SHIFT], (1 << clock[SHIFT]) - 1
+    clock[state.LAST_MOVE] = max(clock[state.LAST_MOVE], now)
+    shift, vmask = clock[state.SHIFT], (1 << clock[state.SHIFT]) - 1
     for k in range(1, number + 1):
         word = credits[row, k]
         i, returned = word & 0xFFFFFFFF, word >> 32
