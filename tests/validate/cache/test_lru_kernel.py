@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmodels.systems.cache.spec import feistel, line_of, slice_of
+from qmodels.systems.cache.spec import HASHES, INCLUSIONS, feistel, line_of, slice_of
 from qmodels.traffic import Zipf
 from validate.cache import kernels
 from validate.engine.jit import jit
@@ -60,9 +60,9 @@ def test_drawn_lines_follow_the_law_and_the_map():
     assert ((np.bincount(drawn, minlength=40) - expected) ** 2 / expected).sum() < 72.1
 
 
-@given(st.integers(0, 10**9), st.integers(0, 5), st.sampled_from(kernels.HASHES))
+@given(st.integers(0, 10**9), st.integers(0, 5), st.sampled_from(HASHES))
 def test_the_kernel_hashes_as_the_spec_does(line, bits, hashing):
-    code = kernels.HASHES.index(hashing)
+    code = HASHES.index(hashing)
     expected = slice_of(line, slices=2**bits, hashing=hashing)
     assert kernels.slice_number(line, 2**bits, code) == expected
 
@@ -107,7 +107,7 @@ def plain_hierarchy(inclusion, cores, private, shared, requests):
     return served
 
 
-@pytest.mark.parametrize("inclusion", kernels.INCLUSIONS)
+@pytest.mark.parametrize("inclusion", INCLUSIONS)
 @given(
     st.integers(1, 3),
     st.lists(st.integers(1, 3), max_size=2),
@@ -118,7 +118,7 @@ def test_hierarchies_against_their_definition(inclusion, cores, private, shared,
     requests = [(core % cores, line) for core, line in requests]
     plan = np.zeros(1, dtype=kernels.PLAN)
     plan["cores"], plan["private"], plan["slices"] = cores, len(private), 1
-    plan["inclusion"] = kernels.INCLUSIONS.index(inclusion)
+    plan["inclusion"] = INCLUSIONS.index(inclusion)
     sizes = private * cores + [shared]
     caches, slots, table = kernels.new_caches(sizes, [0] * len(sizes), [1.0] * len(sizes), lines=10)
     streams = new_streams(seed=1, replication=0, sources=["x"])
