@@ -9,28 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from cases.cli.app import (
-    Forms,
-    FullOutput,
-    Json,
-    Output,
-    Reading,
-    Runs,
-    Settings,
-    Simulation,
-    System,
-    TraceFiles,
-    command,
-    given_options,
-    interruptible,
-    put,
-)
+from cases.cli import app
 
 LONGEST = 12  # runs made elsewhere of which each has a line; all are in the CSV
 
 
-@command
-def solve(system: System, output: FullOutput) -> int:
+@app.command
+def solve(system: app.System, output: app.FullOutput) -> int:
     """Solve a system with the analytic model, or a sweep: --set 'load_factor=[0.5, 1.0, 1.5]'.
 
     Of several swept fields all combinations are solved. Every answer states its error.
@@ -52,8 +37,8 @@ def solve(system: System, output: FullOutput) -> int:
     return 0
 
 
-@command
-def simulate(system: System, simulation: Simulation, output: Output) -> int:
+@app.command
+def simulate(system: app.System, simulation: app.Simulation, output: app.Output) -> int:
     """Simulate one system: estimates with 95 % confidence intervals."""
     from cases.cli.answers import one_answer
 
@@ -62,11 +47,11 @@ def simulate(system: System, simulation: Simulation, output: Output) -> int:
     return 0
 
 
-@command
+@app.command
 def compare(
     context: typer.Context,
     *,
-    system: System,
+    system: app.System,
     reference: Annotated[
         Path | None,
         typer.Option(
@@ -77,21 +62,21 @@ def compare(
             "interval. Nothing is simulated.",
         ),
     ] = None,
-    simulation: Simulation,
-    output: FullOutput,
+    simulation: app.Simulation,
+    output: app.FullOutput,
 ) -> int:
     """Lay the analytic answer for one system beside the simulated one, or beside runs made elsewhere."""
     design = system.one()
     if reference is None:
         show_comparison(design, simulation.of(design), output, {})
         return 0
-    if named := given_options(context, Simulation):
+    if named := app.given_options(context, app.Simulation):
         raise ValueError(f"{', '.join(named)} must be left out with --reference: nothing is simulated")
     show_runs(design, reference, system.reading.settings or (), output)
     return 0
 
 
-@command
+@app.command
 def size(
     words: Annotated[
         list[str],
@@ -106,8 +91,8 @@ def size(
         typer.Option("--within", metavar="LOW,HIGH", help="Values to look at; by default as far as it goes."),
     ] = None,
     largest: Annotated[bool, typer.Option("--largest", help="The largest value, not the smallest.")] = False,
-    settings: Settings = None,
-    as_json: Json = False,
+    settings: app.Settings = None,
+    as_json: app.Json = False,
 ) -> int:
     """Find the smallest or largest value of a field with which conditions are met, and why not another."""
     from cases.cli.sizing import sized
@@ -115,15 +100,15 @@ def size(
     if len(words) > 2:
         raise ValueError(f"size takes [SPEC.toml] FIELD, got {' '.join(words)!r}")
     spec = Path(words[0]) if len(words) == 2 else None
-    design = System(spec, reading=Reading(settings=settings)).one()
+    design = app.System(spec, reading=app.Reading(settings=settings)).one()
     found = sized(design, words[-1], until or (), within=within, which="largest" if largest else "smallest")
-    Output(as_json).show(found)
+    app.Output(as_json).show(found)
     return 0
 
 
-@command
+@app.command
 def serve(
-    system: System,
+    system: app.System,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: any that is free.")] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open it in the browser.")] = True,
 ) -> int:
@@ -140,8 +125,8 @@ def serve(
 
     session = Session(system.one())
     try:
-        with interruptible(), Server(session, port) as server:
-            put(f"{server.url}\nOnly for this machine; Ctrl-C ends it.\n")
+        with app.interruptible(), Server(session, port) as server:
+            app.put(f"{server.url}\nOnly for this machine; Ctrl-C ends it.\n")
             if browser:
                 webbrowser.open(server.url)
             server.serve_forever()
@@ -153,7 +138,7 @@ def serve(
     return 0
 
 
-def show_comparison(design: Any, simulated: Any, output: FullOutput, head: Mapping[str, Any]) -> None:
+def show_comparison(design: Any, simulated: Any, output: app.FullOutput, head: Mapping[str, Any]) -> None:
     """Print a system solved beside simulated, below what identifies it."""
     from cases.cli.answers import compared_answer
     from validate import compare as compare_spec
@@ -162,7 +147,7 @@ def show_comparison(design: Any, simulated: Any, output: FullOutput, head: Mappi
     output.show(compared_answer(found, head, full=output.full), found.plot)
 
 
-def show_runs(design: Any, path: Path, changed: Iterable[str], output: Output) -> None:
+def show_runs(design: Any, path: Path, changed: Iterable[str], output: app.Output) -> None:
     """Print a system solved at the settings of runs made elsewhere, beside them."""
     from cases.tables import csv_text, heading, text_table
     from qmodels.systems.spec.fields import replace_fields
@@ -194,7 +179,7 @@ def show_runs(design: Any, path: Path, changed: Iterable[str], output: Output) -
         return "\n".join([text_table(heads, rows[:LONGEST]), *more, "", found.table()])
 
     columns = found.to_dict()
-    output.show(Forms(text, lambda: columns, lambda: csv_text(columns)), found.plot)
+    output.show(app.Forms(text, lambda: columns, lambda: csv_text(columns)), found.plot)
 
 
 def _in_fields(design: Any, run: Any) -> dict[str, Any]:
@@ -221,7 +206,7 @@ MAIN = (
 """Metrics of a packet processor that are shown."""
 
 
-@command
+@app.command
 def diff(
     *,
     files: Annotated[
@@ -234,14 +219,14 @@ def diff(
     second: Annotated[
         list[str] | None, typer.Option("--b", metavar="'FIELD=VALUE ...'", help="Fields of B; repeatable.")
     ] = None,
-    trace: TraceFiles = None,
-    reading: Reading,
+    trace: app.TraceFiles = None,
+    reading: app.Reading,
     metrics: Annotated[
         list[str] | None, typer.Option("--metric", metavar="METRIC", help="What to compare; repeatable.")
     ] = None,
     pairs: Annotated[int, typer.Option("--pairs", help="Pairs of runs.")] = 8,
-    runs: Runs,
-    output: Output,
+    runs: app.Runs,
+    output: app.Output,
 ) -> int:
     """Simulate A beside B with the same random numbers: each difference with its interval, and a verdict.
 
@@ -268,7 +253,7 @@ def diff(
         f"{letter}  {name}{rescaled(spec)}" for letter, name, spec in zip("AB", names, (a, b), strict=True)
     ]
     output.show(
-        Forms(
+        app.Forms(
             text=lambda: "\n".join([*heads, str(brief), *_traffic(a, b)]),
             data=lambda: {"a": names[0], "b": names[1], **found.to_dict()},
             csv=lambda: csv_text(columns_of(_csv_rows(found))),
@@ -279,7 +264,7 @@ def diff(
 
 
 def _both(
-    files: list[Path], sides: list[list[str]], traces: list[Path], reading: Reading
+    files: list[Path], sides: list[list[str]], traces: list[Path], reading: app.Reading
 ) -> tuple[list[str], list[Any]]:
     """Return the names of A and B, and their specs."""
     if len(files) > 2 or len(traces) > 2:
@@ -289,7 +274,7 @@ def _both(
         own = [one for text in words for one in _settings(text)]
         file, trace = (some[k] if len(some) > k else some[0] if some else None for some in (files, traces))
         mine = replace(reading, settings=[*(reading.settings or ()), *own])
-        specs.append(System(file, trace, mine).one())
+        specs.append(app.System(file, trace, mine).one())
         names.append(", ".join(map(str, filter(None, [file, trace, " ".join(own)]))) or "as it is")
     return names, specs
 

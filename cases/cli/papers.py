@@ -7,31 +7,17 @@ from typing import Annotated
 
 import typer
 
-from cases.cli.app import (
-    Csv,
-    Forms,
-    Json,
-    Output,
-    Plot,
-    Settings,
-    TraceFile,
-    case_names,
-    command,
-    fail,
-    interruptible,
-    listed,
-    require_directory,
-)
+from cases.cli import app
 from cases.published import CASES
 
 
-@command
+@app.command
 def reproduce(
     case: Annotated[
         str,
         typer.Argument(
             metavar="CASE[/SYSTEM]",
-            autocompletion=case_names,
+            autocompletion=app.case_names,
             help=f"Published case: {', '.join(CASES)}; systems of it (qmodels describe CASE); or a paper of "
             "your own, a TOML file.",
         ),
@@ -39,8 +25,8 @@ def reproduce(
     spec: Annotated[
         Path | None, typer.Argument(metavar="[SPEC.toml]", help="The one system CASE/SYSTEM, edited.")
     ] = None,
-    settings: Settings = None,
-    trace: TraceFile = None,
+    settings: app.Settings = None,
+    trace: app.TraceFile = None,
     simulate_anew: Annotated[
         bool,
         typer.Option("--simulate", help="Compute all anew, also what takes longer than a minute."),
@@ -49,8 +35,8 @@ def reproduce(
         Path | None,
         typer.Option("--out", metavar="DIR", help="Write text, CSV and plots there; a killed run resumes."),
     ] = None,
-    as_json: Json = False,
-    as_csv: Csv = False,
+    as_json: app.Json = False,
+    as_csv: app.Csv = False,
 ) -> int:
     """Print a published case's tables: published | model | simulated; what takes minutes was kept.
 
@@ -62,7 +48,7 @@ def reproduce(
     from cases.tables import csv_text
     from validate import CampaignInterrupted
 
-    output = Output(as_json, as_csv)
+    output = app.Output(as_json, as_csv)
     if settings or spec is not None or ("/" in case and not case.endswith(".toml")):
         from cases.cli.inputs import named_values
         from cases.published.paper import changed
@@ -74,19 +60,19 @@ def reproduce(
         return 0
     chosen = paper_of(case)
     if out is not None:
-        require_directory(out)
+        app.require_directory(out)
     try:
         if trace is None and not simulate_anew:
             result = chosen.today()
         else:
-            with interruptible():
+            with app.interruptible():
                 result = chosen.reproduce(trace, store=None if out is None else out / SIMULATED)
     except CampaignInterrupted as interrupt:
-        fail(f"interrupted: {interrupt}", 130)
+        app.fail(f"interrupted: {interrupt}", 130)
     paths = [] if out is None else result.save(out)
     output.show(
-        Forms(
-            text=lambda: result.table() + listed(paths),
+        app.Forms(
+            text=lambda: result.table() + app.listed(paths),
             data=result.to_dict,
             csv=lambda: csv_text(result.columns()),
         )
@@ -94,19 +80,19 @@ def reproduce(
     return 0
 
 
-@command
+@app.command
 def conclusions(
     case: Annotated[
         str | None,
         typer.Argument(
             metavar="[CASE]",
             help=f"Published case: {', '.join(CASES)}; all if left out.",
-            autocompletion=case_names,
+            autocompletion=app.case_names,
         ),
     ] = None,
-    settings: Settings = None,
-    as_json: Json = False,
-    plot: Plot = None,
+    settings: app.Settings = None,
+    as_json: app.Json = False,
+    plot: app.Plot = None,
 ) -> int:
     """Say whether the conclusions of published papers hold, by how much, and where they turn.
 
@@ -118,7 +104,7 @@ def conclusions(
     from cases.published.plots import conclusions_figure
     from cases.published.words import data, text
 
-    output = Output(as_json, False, plot)
+    output = app.Output(as_json, False, plot)
     if plot is not None and case is None:
         raise ValueError(f"--plot needs one CASE: {', '.join(CASES)}")
     wanted = [case] if case is not None else list(CASES)
@@ -135,7 +121,7 @@ def conclusions(
         findings = {one: found_of(one) for one in wanted}
     last = "".join(f"\n  left out: {name}: {why}" for name, why in left.items())
     output.show(
-        Forms(
+        app.Forms(
             text=lambda: note + text(findings) + last,
             data=lambda: data(findings) | ({"set": settings, "left_out": left} if settings else {}),
         ),

@@ -7,23 +7,8 @@ from typing import Annotated
 
 import typer
 
+from cases.cli import app
 from cases.cli.answering import show_comparison
-from cases.cli.app import (
-    Forms,
-    FullOutput,
-    Reading,
-    Replications,
-    Runs,
-    SpecFile,
-    TraceFiles,
-    Workers,
-    command,
-    given_options,
-    interruptible,
-    listed,
-    progress_bars,
-    require_directory,
-)  # fmt: skip
 
 LONGEST = 120.0  # time for simulations unless it is given, if the choice is not simulated before. [s]
 Objectives = Annotated[list[str] | None, typer.Option(metavar="METRIC", help="An objective; repeatable.")]
@@ -48,13 +33,13 @@ def budget_of(text: str | None) -> float:
         raise
 
 
-@command
+@app.command
 def explore(
     context: typer.Context,
     *,
-    spec: SpecFile = None,
-    trace: TraceFiles = None,
-    reading: Reading,
+    spec: app.SpecFile = None,
+    trace: app.TraceFiles = None,
+    reading: app.Reading,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory of the study.")] = Path(
         "study"
     ),
@@ -81,9 +66,9 @@ def explore(
             "design, or one as good, is simulated, at most 2min.",
         ),
     ] = None,
-    runs: Runs,
-    replications: Replications = 4,
-    output: FullOutput,
+    runs: app.Runs,
+    replications: app.Replications = 4,
+    output: app.FullOutput,
 ) -> int:
     """Answer which design is best, and why: all designs solved, those simulated that decide; resumes a study.
 
@@ -103,9 +88,9 @@ def explore(
     _require_study_directory(out)
     specs, given = reading.specs(spec, trace)
     seconds = budget_of(budget)
-    if not seconds and (named := given_options(context, Runs, "replications")):
+    if not seconds and (named := app.given_options(context, app.Runs, "replications")):
         raise ValueError(f"{', '.join(named)} must be left out with --budget 0, which allows no simulation")
-    with progress_bars() as bars, interruptible():
+    with app.progress_bars() as bars, app.interruptible():
         study = explore_case(
             specs,
             given=given,
@@ -124,17 +109,17 @@ def explore(
 
     def text() -> str:
         return (
-            whole_text(study, str(out)).rstrip() + listed(paths)
+            whole_text(study, str(out)).rstrip() + app.listed(paths)
             if output.full
             else study_text(study, str(out))
         )
 
-    forms = Forms(text, lambda: summary(study), lambda: fronts_text(study))
+    forms = app.Forms(text, lambda: summary(study), lambda: fronts_text(study))
     output.show(forms, lambda: front_figure(study))
     return 130 if study.interrupted else 0
 
 
-@command
+@app.command
 def show(
     *,
     study: Annotated[Path, typer.Argument(metavar="STUDY", help="Directory of a study.")],
@@ -142,8 +127,8 @@ def show(
     workload: Annotated[
         str | None, typer.Option("--workload", help="Workload of the study; the main one if left out.")
     ] = None,
-    workers: Workers = None,
-    output: FullOutput,
+    workers: app.Workers = None,
+    output: app.FullOutput,
 ) -> int:
     """Replay one design of a study: where its time goes, solved beside simulated, resources by load."""
     from dataclasses import replace
@@ -169,7 +154,7 @@ def _require_study_directory(out: Path) -> None:
     from cases.study.study import SIMULATED, SOLVED
     from qmodels.systems.spec.whole import is_piece
 
-    require_directory(out)
+    app.require_directory(out)
     ours = (SUMMARY, SIMULATED, SOLVED)
     others = out.is_dir() and not all(map(is_piece, out.iterdir()))
     if others and not any((out / name).exists() for name in ours):

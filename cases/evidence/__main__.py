@@ -27,22 +27,12 @@ from lzma import LZMAError
 from multiprocessing import get_context
 from pathlib import Path
 
+from cases.evidence import record as answers
 from cases.evidence.calibrate import drawn_neighbours
 from cases.evidence.calibrate import report as calibration
 from cases.evidence.constants import GROUPS
 from cases.evidence.constants import report as constants
-from cases.evidence.record import (
-    LONG,
-    SHORT,
-    Record,
-    answered,
-    freeze,
-    read,
-    renewed,
-    resimulated,
-    resolved,
-    write,
-)
+from cases.evidence.record import Record
 from cases.evidence.record import report as differences
 from qmodels.systems.spec.kind import KINDS
 
@@ -100,34 +90,36 @@ def main(given: list[str] | None = None) -> int:
         match command:
             case "check":
                 before = records(asked.file or FROZEN)
-                words, changed = differences(before, list(answered(before, executor, renewed)))
+                words, changed = differences(
+                    before, list(answers.answered(before, executor, answers.renewed))
+                )
                 print(words)
                 return int(changed > 0)
             case "neighbours":
                 drawn = records(DRAWN)
-                write(
+                answers.write(
                     asked.file or OTHERS, drawn_neighbours(drawn, asked.count or MADE[command][1], executor)
                 )
             case "freeze" if asked.again:
                 file = asked.file or FROZEN
-                write(file, answered(records(file), executor, renewed))
+                answers.write(file, answers.answered(records(file), executor, answers.renewed))
             case "freeze" | "draw" | "test":
                 file, count, seed = MADE[command]
                 file = asked.file or file
                 extends = command != "freeze" and file.exists()
-                freeze(
+                answers.freeze(
                     file,
                     count=asked.count or count,
                     simulations=asked.simulations if command == "freeze" else None,
                     seed=seed,
                     executor=executor,
-                    effort=SHORT if command == "freeze" else LONG,
+                    effort=answers.SHORT if command == "freeze" else answers.LONG,
                     before=records(file) if extends else [],
                 )
             case "solve" | "simulate":
-                renew = resolved if command == "solve" else resimulated
+                renew = answers.resolved if command == "solve" else answers.resimulated
                 for file in [asked.file] if asked.file else filter(Path.exists, (DRAWN, TESTED, OTHERS)):
-                    write(file, answered(records(file), executor, renew))
+                    answers.write(file, answers.answered(records(file), executor, renew))
     return 0
 
 
@@ -136,7 +128,7 @@ def _records(file: Path, kinds: list[str] | None, parser: argparse.ArgumentParse
     if not file.exists():
         parser.error(f"--file must be of freeze or draw, got {file}, which is not there")
     try:
-        return [record for record in read(file) if not kinds or record["kind"] in kinds]
+        return [record for record in answers.read(file) if not kinds or record["kind"] in kinds]
     except (EOFError, LZMAError, ValueError, KeyError) as error:
         parser.error(f"--file must be whole and of freeze or draw, got {file}: {error!r}")
 

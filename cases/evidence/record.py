@@ -133,7 +133,7 @@ def simulated(record: Record, effort: Effort = SHORT) -> Record:
     lengths = dict(ABOUT[record["kind"]].get("length", {}))
     for name, value in lengths.items():
         lengths[name] = effort.factor > 1 if name == "saturation" else value * effort.factor
-    options = {"seed": SEED, "replications": REPLICATIONS} | lengths
+    options: dict[str, Any] = {"seed": SEED, "replications": REPLICATIONS} | lengths
     late = max(LATE, 2 * effort.simulate)  # of the first a part may be compilation
     return outcome(lambda: simulate(spec_of(record), **options), describe, late)
 

@@ -13,34 +13,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from cases.published import CASES
+from cases.published import CASES, numbers, tables
 from cases.published.computing import Simulate, computed, designs, names_of, solved
-from cases.published.numbers import (
-    Cell,
-    Claim,
-    Design,
-    Number,
-    data_folder,
-    only,
-    plain_row,
-    published,
-    read_toml,
-    select,
-    tags_of,
-    tags_text,
-    write_rows,
-)
-from cases.published.tables import (
-    claims_text,
-    entry,
-    errors_text,
-    evaluate,
-    fill,
-    grid_text,
-    list_text,
-    loops,
-    rows_text,
-)
+from cases.published.numbers import Cell, Claim, Design, Number
 from cases.tables import columns_of, csv_text, read_rows, rows_of, text_table
 from cases.tables import save as save_figure
 from qmodels import checks
@@ -84,18 +59,18 @@ class Reproduction:
         """
 
         def every(**place: Any) -> list[Any]:
-            return [getattr(cell, which) for cell in select(self.cells, **place)]
+            return [getattr(cell, which) for cell in numbers.select(self.cells, **place)]
 
         def number(**place: Any) -> Any:
-            return getattr(only(self.cells, **place), which)
+            return getattr(numbers.only(self.cells, **place), which)
 
         own = {"c": number, "every": every, "which": which}
-        return evaluate(expression, {**(self.names if names is None else names), **own})
+        return tables.evaluate(expression, {**(self.names if names is None else names), **own})
 
     def _claims(self, one: Mapping[str, Any]) -> Iterator[Claim]:
         """Yield the claims of an entry: its loops gone through, its expressions computed for each source."""
-        for names in loops(one.get("for", {}), self.names):
-            if not evaluate(one.get("if", True), names):
+        for names in tables.loops(one.get("for", {}), self.names):
+            if not tables.evaluate(one.get("if", True), names):
                 continue
             ends = {
                 name: self.value(one.get(name), "published", names)
@@ -107,40 +82,40 @@ class Reproduction:
             }
             known = {**names, **ends, **ours}
             words: dict[str, Any] = {
-                name: fill(one[name], known) for name in ("text", "said", "group") if name in one
+                name: tables.fill(one[name], known) for name in ("text", "said", "group") if name in one
             }
             given = {name: one[name] for name in ("heading", "form", "points") if name in one}
-            holds = None if "holds" not in one else evaluate(one["holds"], known)
+            holds = None if "holds" not in one else tables.evaluate(one["holds"], known)
             yield Claim(**words, **given, **ends, **ours, holds=None if holds is None else bool(holds))
 
     def sections(self) -> Iterator[str]:
         """Yield the texts of the paper's tables, as its data describes them."""
-        yield fill(self.paper.data["head"], self.names)
+        yield tables.fill(self.paper.data["head"], self.names)
         for one in self.paper.data["tables"]:
             if "needs" in one and not self.tables.get(one["needs"]):
                 continue
-            for names in loops(one.get("for", {}), self.names):
+            for names in tables.loops(one.get("for", {}), self.names):
                 yield self._section(one, names)
 
     def _section(self, one: Mapping[str, Any], names: Mapping[str, Any]) -> str:
-        place = {name: entry(value, names) for name, value in one.get("where", {}).items()}
+        place = {name: tables.entry(value, names) for name, value in one.get("where", {}).items()}
         rows = self.tables[one["rows_of"]] if "rows_of" in one else self.cells
-        rows = evaluate(one["rows_in"], names) if "rows_in" in one else rows
-        mine = select(rows, **place)
-        title = [fill(one["title"], names)] if "title" in one else []
+        rows = tables.evaluate(one["rows_in"], names) if "rows_in" in one else rows
+        mine = numbers.select(rows, **place)
+        title = [tables.fill(one["title"], names)] if "title" in one else []
         if "call" in one:
-            body = [evaluate(one["call"], names)]
+            body = [tables.evaluate(one["call"], names)]
         elif "columns" in one:
             flat = (row.row() if isinstance(row, Cell) else row for row in mine)
-            body = [rows_text(flat, one["columns"], names)]
+            body = [tables.rows_text(flat, one["columns"], names)]
         elif "labels" in one:
-            body = [list_text(mine, one)]
+            body = [tables.list_text(mine, one)]
         else:
-            body = [grid_text(mine, one)] if "rows" in one else []
+            body = [tables.grid_text(mine, one)] if "rows" in one else []
         if "errors" in one and any(cell.group for cell in mine):
-            body.append(one.get("indent", "") + errors_text(mine, digits=one["errors"]))
+            body.append(one.get("indent", "") + tables.errors_text(mine, digits=one["errors"]))
         if "below" in one:
-            body.append(fill(one["below"], names))
+            body.append(tables.fill(one["below"], names))
         return "\n".join([*title, *body])
 
     def table(self) -> str:
@@ -148,8 +123,8 @@ class Reproduction:
         return "\n\n".join(
             [
                 *self.sections(),
-                *([claims_text(self.claims)] if self.claims else []),
-                tags_text(self.paper.tags, self.numbers()),
+                *([tables.claims_text(self.claims)] if self.claims else []),
+                numbers.tags_text(self.paper.tags, self.numbers()),
                 *(
                     f"{title}\n" + "\n".join(f"  - {text}" for text in texts)
                     for title, texts in self.paper.notes.items()
@@ -159,7 +134,7 @@ class Reproduction:
 
     def numbers(self) -> list[Number]:
         """Return every published number beside ours."""
-        more = evaluate(self.paper.data.get("more", ()), self.names)
+        more = tables.evaluate(self.paper.data.get("more", ()), self.names)
         return [number for number in (*self.cells, *self.claims, *more) if number.group]
 
     def columns(self) -> dict[str, list[Any]]:
@@ -171,7 +146,7 @@ class Reproduction:
         return {
             **self.run,
             "cells": rows_of(self.columns()),
-            "claims": [plain_row(claim) for claim in self.claims],
+            "claims": [numbers.plain_row(claim) for claim in self.claims],
             **{name: list(map(dict, self.tables.get(name, ()))) for name in self.paper.data.get("rows", ())},
             "notes": {title: list(texts) for title, texts in self.paper.notes.items()},
         }
@@ -187,7 +162,7 @@ class Reproduction:
         files = {f"{name.replace('_', '-')}.csv": rows for name, rows in self.tables.items() if rows}
         for name, rows in {CELLS: [cell.row() for cell in self.cells], **files}.items():
             paths.append(folder / f"{prefix}{name}")
-            write_rows(paths[-1], rows)
+            numbers.write_rows(paths[-1], rows)
         return paths
 
     def save(self, out: Path) -> list[Path]:
@@ -207,10 +182,10 @@ class Reproduction:
         from cases.published.plots import figure
 
         wanted = (
-            (fill(one["name"], names), one, names)
+            (tables.fill(one["name"], names), one, names)
             for one in self.paper.data.get("figures", ())
             if "needs" not in one or self.tables.get(one["needs"])
-            for names in loops(one.get("for", {}), self.names)
+            for names in tables.loops(one.get("for", {}), self.names)
         )
         return {name: figure(self, one, names) for name, one, names in wanted}
 
@@ -237,7 +212,7 @@ class Paper:
     @cached_property
     def tags(self) -> dict[str, dict[str, str]]:
         """Meaning of the numbers of each group, and the tag of their agreement."""
-        return tags_of(self.data, self.name)
+        return numbers.tags_of(self.data, self.name)
 
     @property
     def notes(self) -> Mapping[str, Sequence[str]]:
@@ -251,7 +226,9 @@ class Paper:
 
     def texts(self, texts: str | Iterable[str]) -> Sequence[str]:
         """Return texts with their expressions filled in; those of a name stand elsewhere in the data."""
-        return [fill(one, self.names) for one in (self.data[texts] if isinstance(texts, str) else texts)]
+        return [
+            tables.fill(one, self.names) for one in (self.data[texts] if isinstance(texts, str) else texts)
+        ]
 
     def designs(self) -> list[Design]:
         """Return the systems behind its numbers."""
@@ -264,7 +241,7 @@ class Paper:
             paper=self,
             cells=tuple(map(Cell.of_row, read_rows(folder / CELLS))),
             tables={name: tuple(read_rows(path)) for name, path in paths.items() if path.is_file()},
-            run=read_toml(folder / RUN) if (folder / RUN).is_file() else {},
+            run=numbers.read_toml(folder / RUN) if (folder / RUN).is_file() else {},
         )
 
     def kept(self) -> Reproduction:
@@ -326,7 +303,7 @@ def published_case(name: str) -> Paper:
         raise ValueError(f"case must be one of {', '.join(CASES)}, got {name!r}{checks.nearest(name, CASES)}")
     module = f"cases.published.{name}"
     own = import_module(module) if find_spec(module) else None
-    return Paper(name=name, data=published(name), folder=data_folder(name), module=own)
+    return Paper(name=name, data=numbers.published(name), folder=numbers.data_folder(name), module=own)
 
 
 def paper_of(name: str) -> Paper:
@@ -335,7 +312,7 @@ def paper_of(name: str) -> Paper:
         return published_case(name)
     path = Path(name)
     try:
-        data = read_toml(path)
+        data = numbers.read_toml(path)
     except (OSError, ValueError) as error:
         raise ValueError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
     missing = [key for key in ("systems", "numbers", "tags") if key not in data]

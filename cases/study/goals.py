@@ -17,18 +17,8 @@ from optimize.spaces.evaluation import LOAD, RESOURCE
 from optimize.spaces.space import Space
 from qmodels.systems.memory.dram_timing import PRESETS
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec import fields
 from qmodels.systems.spec.conditions import conditions, metric_named, require_metrics
-from qmodels.systems.spec.fields import (
-    array_fields,
-    find_field,
-    find_fields,
-    get_field,
-    is_branch,
-    is_spec,
-    replace_fields,
-    replace_paths,
-    takes_array,
-)
 from qmodels.systems.spec.text.toml import document, from_toml, spec_from_toml, to_toml
 
 if TYPE_CHECKING:
@@ -69,7 +59,7 @@ def default_choices(base: PacketProcessor) -> dict[str, tuple[int, ...]]:
     found = {}
     for name, values in CHOICES.items():
         try:
-            find_field(base, name)
+            fields.find_field(base, name)
         except ValueError:
             continue
         found[name] = values
@@ -87,18 +77,18 @@ def default_space(base: PacketProcessor, given: Iterable[str] = ()) -> Space:
     wanted: dict[str, Iterable[Any]] = dict(default_choices(base))
     if "channels" in wanted:
         wanted["channels"] = [channels for channels in wanted["channels"] if channels <= free]
-    values = {name: get_field(base, name) for name in wanted}
+    values = {name: fields.get_field(base, name) for name in wanted}
     own = {name for name, value in values.items() if isinstance(value, np.ndarray)} | set(given)
     wanted |= {name: np.atleast_1d(values[name]).tolist() for name in own}
-    base = replace_fields(base, {name: next(iter(wanted[name])) for name in own})
-    for path, value in array_fields(base).items():
+    base = fields.replace_fields(base, {name: next(iter(wanted[name])) for name in own})
+    for path, value in fields.array_fields(base).items():
         raise ValueError(f"{path} must be one number in an exploration, got an array of {value.size}")
     return Space(base, wanted)
 
 
 def vectorized_fields(space: Space) -> list[str]:
     """Return the fields of a space that a spec may hold arrays of; devices behind controllers take none."""
-    return [name for name in space.numeric if takes_array(space.base, name)]
+    return [name for name in space.numeric if fields.takes_array(space.base, name)]
 
 
 def along_axes(spec: PacketProcessor) -> PacketProcessor:
@@ -108,11 +98,11 @@ def along_axes(spec: PacketProcessor) -> PacketProcessor:
     >>> [values.shape for values in array_fields(along_axes(swept)).values()]
     [(2, 1), (1, 2)]
     """
-    swept = array_fields(spec)
+    swept = fields.array_fields(spec)
     shapes = np.full((len(swept), len(swept)), 1)
     np.fill_diagonal(shapes, -1)
     pairs = zip(swept.items(), shapes, strict=True)
-    return replace_fields(spec, {path: values.reshape(shape) for (path, values), shape in pairs})
+    return fields.replace_fields(spec, {path: values.reshape(shape) for (path, values), shape in pairs})
 
 
 def solved_columns(spec: Any) -> dict[str, Any]:
@@ -188,22 +178,22 @@ def space_of(
     >>> space_of(PacketProcessor(), {"dram.channels": [2, 4], "dram.banks": [4, 8]})
     Space(PacketProcessor: interleaving_step[1] x channels[2] x alloc_trial_count[1] x link_width[1] x slices[1] x dram.banks[2] = 4 designs)
     """  # noqa: E501
-    found = {find_field(spec, name): list(values) for name, values in (choices or {}).items()}
+    found = {fields.find_field(spec, name): list(values) for name, values in (choices or {}).items()}
     if not found and not isinstance(spec, PacketProcessor):
         raise ValueError("--vary must name a field and its choices, such as --vary link_width=8,16, got none")
     if not found:
         return default_space(spec, given)
-    for path in array_fields(spec):
+    for path in fields.array_fields(spec):
         raise ValueError(f"{path} must be one number beside --vary, or one of the fields that vary")
     if not isinstance(spec, PacketProcessor):
         return Space(spec, choices)
     wanted: dict[str, Iterable[Any]] = {}
     for name in default_choices(spec):
-        path = find_field(spec, name)
+        path = fields.find_field(spec, name)
         if not any(path.startswith(f"{part}.") for part in found):
-            wanted[name] = (get_field(spec, path),)
-    paths = {find_field(spec, name): name for name in wanted}
-    for name, path in find_fields(spec, choices or {}, "--vary").items():
+            wanted[name] = (fields.get_field(spec, path),)
+    paths = {fields.find_field(spec, name): name for name in wanted}
+    for name, path in fields.find_fields(spec, choices or {}, "--vary").items():
         wanted[paths.get(path, name)] = (choices or {})[name]
     return Space(spec, wanted)
 
@@ -217,10 +207,12 @@ def read_choices(spec: Any, choices: Mapping[str, Iterable[Any]]) -> dict[str, l
     """
     found: dict[str, list[Any]] = {}
     for name, values in choices.items():
-        path = find_field(spec, name)
-        part = is_branch(get_field(spec, path))
+        path = fields.find_field(spec, name)
+        part = fields.is_branch(fields.get_field(spec, path))
         found[name] = [
-            value if is_spec(value) or not part else get_field(with_values(spec, {path: value}), path)
+            value
+            if fields.is_spec(value) or not part
+            else fields.get_field(with_values(spec, {path: value}), path)
             for value in values
         ]
     return found
@@ -247,7 +239,7 @@ def technology(spec: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 
 def choice_word(value: Any) -> Any:
     """Return a choice as a table has it: a part by its preset, or by the word that a file has for it."""
-    if not is_spec(value):
+    if not fields.is_spec(value):
         return value.item() if isinstance(value, np.generic) else value
     written = document(value)
     return getattr(value, "preset", "") or (written if isinstance(written, str) else str(value))
@@ -257,8 +249,8 @@ def choice_tables(space: Space) -> dict[str, list[Any]]:
     """Return the choices of a space as `read_choices` reads them from a file."""
     found = {}
     for name, values in space.choices.items():
-        wholes = [document(replace_paths(space.base, {space.paths[name]: value})) for value in values]
-        parts = any(map(is_spec, values))
+        wholes = [document(fields.replace_paths(space.base, {space.paths[name]: value})) for value in values]
+        parts = any(map(fields.is_spec, values))
         found[name] = (
             [reduce(getitem, space.paths[name].split("."), one) for one in wholes] if parts else list(values)
         )
@@ -276,10 +268,10 @@ def traffic_of(spec: Any) -> str | None:
     """Return the field that scales what a system is offered, the first of `TRAFFIC` that it has."""
     for name in TRAFFIC:
         try:
-            path = find_field(spec, name)
+            path = fields.find_field(spec, name)
         except ValueError:
             continue
-        return path if isinstance(get_field(spec, path), (int, float)) else None
+        return path if isinstance(fields.get_field(spec, path), (int, float)) else None
     return None
 
 

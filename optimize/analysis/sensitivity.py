@@ -315,9 +315,8 @@ def _entries(model: Model, field: str, value: Any, found: Slopes, row: int) -> I
         names = ("slope", "error", "below", "above")
         (slope, error, *sides), kind = (float(found[n][row, k]) for n in names), str(found["kind"][row, k])
         two = (sides[0], sides[1]) if kind in TWO else None
-        known = {"field": field, "metric": metric, "kind": kind}
-        numbers = {"at": float(value), "value": float(found["value"][k]), "derivative": slope, "error": error}
-        yield Elasticity(**known, **numbers, slopes=two)
+        known: dict[str, Any] = {"field": field, "metric": metric, "at": float(value), "kind": kind}
+        yield Elasticity(**known, value=float(found["value"][k]), derivative=slope, error=error, slopes=two)
 
 
 def _by_neighbours(
@@ -342,6 +341,5 @@ def _by_neighbours(
         elif not isfinite(slope):
             slope, error = (b if a != a else a), inf
             kind = "whole" if isfinite(slope) else "refused"
-        known = {"field": field, "metric": metric, "kind": kind}
-        numbers = {"at": float(value), "value": float(base[k]), "derivative": slope, "error": error}
-        yield Elasticity(**known, **numbers, slopes=(a, b))
+        known: dict[str, Any] = {"field": field, "metric": metric, "at": float(value), "kind": kind}
+        yield Elasticity(**known, value=float(base[k]), derivative=slope, error=error, slopes=(a, b))

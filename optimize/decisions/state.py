@@ -12,19 +12,10 @@ import numpy.typing as npt
 from optimize import checks
 from optimize.decisions.correction import Correction, features_of
 from optimize.decisions.decision import LEVEL, TIED, Decision, lead
+from optimize.search import pareto
 from optimize.search.exploration import Exploration, conclude
 from optimize.search.feasibility import Goals
-from optimize.search.pareto import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    as_costs,
-    distinct_front,
-    dominated_by,
-    ideal_distance,
-    nondominated,
-    undominated,
-)
+from optimize.search.pareto import BoolArray, FloatArray, IntArray
 from optimize.spaces.evaluation import LOAD, STABLE, ends_of, metric_columns, saturated
 
 DRAWS = 32  # possible truths that are drawn
@@ -57,10 +48,10 @@ def chances(ends: Ends, stable: FloatArray, goals: Goals, seed: int) -> tuple[Fl
             able &= way * drawn[name] <= way * bound
         rows = np.flatnonzero(able & np.isfinite([drawn[name] for name in goals.objectives]).all(axis=0))
         values = np.stack([drawn[name][rows] for name in goals.objectives], axis=1)
-        on = np.flatnonzero(nondominated(values, maximize=mask)) if len(rows) else rows
+        on = np.flatnonzero(pareto.nondominated(values, maximize=mask)) if len(rows) else rows
         if len(on):
             front[rows[on]] += 1
-            nearest = ideal_distance(values[on], values[on], maximize=mask).argmin()
+            nearest = pareto.ideal_distance(values[on], values[on], maximize=mask).argmin()
             knee[rows[on[nearest]]] += 1
     return front / DRAWS, knee / DRAWS
 
@@ -161,7 +152,7 @@ class State:
         if unsure.any():
             feasible = self._by_best.feasible & ~unsure
             front = np.flatnonzero(feasible)
-            front = front[undominated(goals.costs(table)[front])]
+            front = front[pareto.undominated(goals.costs(table)[front])]
             self._now = replace(self._by_best, feasible=feasible, front=front)
         self._membership()
 
@@ -210,11 +201,11 @@ class State:
             admitted &= way * self._ends[name][1 + way] <= way * bound
         names = self.model.objectives
         ends = [np.stack([self._ends[name][end] for name in names], axis=1) for end in (0, 2)]
-        costs = [as_costs(end, self.model.maximized) for end in ends]
+        costs = [pareto.as_costs(end, self.model.maximized) for end in ends]
         best, worst = np.minimum(*costs), np.maximum(*costs)
         self._able = possible & ~np.isposinf(best).any(axis=1)
         sure = worst[admitted & ~np.isposinf(worst).any(axis=1)]
-        self._able[self._able] = ~dominated_by(best[self._able], distinct_front(sure))
+        self._able[self._able] = ~pareto.dominated_by(best[self._able], pareto.distinct_front(sure))
         self.open = np.flatnonzero(self._able & ~self._is(self.results))
 
     def _is(self, rows: Collection[int]) -> BoolArray:
@@ -226,7 +217,7 @@ class State:
         """Return the distance of rows from the ideal point of the front."""
         values = self._now.values
         front = values[self._now.front]
-        return ideal_distance(values[np.asarray(rows)], front, maximize=self.model.maximized)
+        return pareto.ideal_distance(values[np.asarray(rows)], front, maximize=self.model.maximized)
 
     def _nearest(self, among: BoolArray) -> int | None:
         """Return the point of the front nearest to its ideal, of some rows."""

@@ -11,16 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from optimize import checks
+from optimize.programs import linear
 from optimize.programs.components import OVER_BUDGET, ROUNDING, Groups, Program, budgets_of, pareto
-from optimize.programs.linear import (
-    RESOLUTION,
-    SUMS,
-    Model,
-    ProgramOutcome,
-    gap_of,
-    seconds_of,
-    solver_name,
-)
+from optimize.programs.linear import RESOLUTION, SUMS, Model, ProgramOutcome
 from optimize.search.pareto import FloatArray, IntArray
 
 MOST, HASTE = 2_000_000, 2_000  # pairs of partial choices looked at in one join, and after the time limit
@@ -110,7 +103,7 @@ def exact_front(
     program = Program(groups, [*goals, *budgets_of(subject_to)])
     cells, exact, states, message = np.zeros((0, len(groups)), dtype=np.int64), True, 0, program.message
     if not message:
-        cells, exact, states = joined(program, start + seconds_of(time_limit))
+        cells, exact, states = joined(program, start + linear.seconds_of(time_limit))
         message = OVER_BUDGET if exact else "no choice was found; that there is none is not proven"
     costs = program.totals(cells)
     within = np.flatnonzero((costs <= program.bounds).all(axis=1))
@@ -299,7 +292,7 @@ def choose(
     start = time.perf_counter()
     if (minimize is None) == (maximize is None):
         raise ValueError(f"give one of minimize and maximize, got {minimize!r} and {maximize!r}")
-    deadline = start + seconds_of(time_limit)
+    deadline = start + linear.seconds_of(time_limit)
     objective, sign = (minimize, 1.0) if minimize is not None else (str(maximize), -1.0)
     program = Program(groups, [(objective, sign, inf), *budgets_of(subject_to)])
     status, cells, bound, message, resolution, solver = "infeasible", None, -inf, program.message, 0.0, SUMS
@@ -313,7 +306,7 @@ def choose(
             message = "" if within.size else OVER_BUDGET
         else:
             status, cells, bound, message, resolution = _solved(program, deadline)
-            solver = solver_name()
+            solver = linear.solver_name()
     value, totals, chosen = None, dict[str, float](), dict[str, int]()
     if cells is not None:
         sums = program.totals(cells)[0].tolist()
@@ -328,7 +321,7 @@ def choose(
         chosen=chosen,
         objective=None if value is None else sign * value + 0.0,
         bound=None if known is None else sign * known + 0.0,
-        gap=gap_of(value, known),
+        gap=linear.gap_of(value, known),
         totals=totals,
         resolution=resolution,
         seconds=time.perf_counter() - start,

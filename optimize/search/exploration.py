@@ -10,24 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from optimize.search.feasibility import (
-    Exclusion,
-    Goals,
-    Objectives,
-    Reduction,
-    judged,
-    objective_values,
-)
+from optimize.search import feasibility, pareto
+from optimize.search.feasibility import Exclusion, Goals, Objectives, Reduction
 from optimize.search.greedy import Step
 from optimize.search.milp import Proof
-from optimize.search.pareto import (
-    BoolArray,
-    FloatArray,
-    FrontComparison,
-    IntArray,
-    compare_fronts,
-    knee_index,
-)
+from optimize.search.pareto import BoolArray, FloatArray, FrontComparison, IntArray
 from optimize.spaces.numbering import Columns, Hole
 from optimize.spaces.running import distinct_rows, save_table
 from optimize.spaces.space import Space
@@ -130,7 +117,7 @@ class Exploration(Objectives):
     @property
     def values(self) -> FloatArray:
         """Objectives of all rows, of shape (rows, objectives)."""
-        return objective_values(self.table, self.objectives)
+        return feasibility.objective_values(self.table, self.objectives)
 
     def spec(self, row: int) -> Any:
         """Return the spec of a row."""
@@ -185,7 +172,7 @@ class Exploration(Objectives):
                 f"explorations must have the same objectives, got {self.objectives} and {exact.objectives}"
             )
         own, theirs = self.values[self.front], exact.values[exact.front]
-        return compare_fronts(own, theirs, maximize=self.maximized)
+        return pareto.compare_fronts(own, theirs, maximize=self.maximized)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the table, with columns ``feasible`` and ``front``, to a file and return its path.
@@ -258,7 +245,7 @@ def conclude(
     **facts: Any,
 ) -> Exploration:
     """Conclude from a table of designs, ascending; `seen` has its columns as they are compared."""
-    total, feasible, front = judged(goals, table, table if seen is None else seen, outside, holes)
+    total, feasible, front = feasibility.judged(goals, table, table if seen is None else seen, outside, holes)
     return of_kept(goals, total, whole=(table, feasible, front), **facts)
 
 
@@ -289,7 +276,7 @@ def of_kept(
     else:
         table, feasible, front = whole
         rows = np.searchsorted(table["design"], total.table["design"])
-    knee = knee_index(total.costs) if some else None
+    knee = pareto.knee_index(total.costs) if some else None
     pairs = zip(space.tables, total.outside, strict=True) if total.outside else ()
     outside = [Exclusion(constraint=name, designs=count) for name, count in pairs]
     lost = total.rank is None or (bool(total.rank[0]) and total.alike)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from optimize.search import pareto
 from optimize.search.bounds import (
     ROUNDING,
     DeclaredBounds,
@@ -24,14 +25,7 @@ from optimize.search.bounds import (
     learned_sums,
 )
 from optimize.search.feasibility import Demand
-from optimize.search.pareto import (
-    BoolArray,
-    FloatArray,
-    distinct_front,
-    dominated_by,
-    hypervolume,
-    nondominated,
-)
+from optimize.search.pareto import BoolArray, FloatArray
 from optimize.spaces.evaluation import STABLE, saturated, significant
 from optimize.spaces.numbering import Columns, Designs, distinct
 from optimize.spaces.space import Space
@@ -260,7 +254,7 @@ class Milp:
             self._feasible = np.concatenate([self._feasible, feasible])[order]
             self._stable = np.concatenate([self._stable, stable])[order]
             points = costs[feasible][:, self._objective]
-            self._front = distinct_front(np.concatenate([self._front, points]))
+            self._front = pareto.distinct_front(np.concatenate([self._front, points]))
         return self._costs[np.searchsorted(self._designs, designs)]
 
     def _search(self) -> bool:
@@ -347,14 +341,14 @@ class Milp:
         with np.errstate(invalid="ignore", over="ignore"):
             finite = np.where(np.isfinite(costs), costs, 0.0)
             costs = np.nextafter(costs + 3 * ROUNDING * np.abs(finite), np.inf)
-        possible[rows[dominated_by(costs, self._front)]] = False
+        possible[rows[pareto.dominated_by(costs, self._front)]] = False
         return possible
 
     def _order(self, boxes: Boxes) -> npt.NDArray[np.int64]:
         """Return the order of boxes: the least bounds, of several objectives the nondominated ones, first."""
         costs = boxes.bound
         if self._objective.size > 1:
-            first: npt.NDArray[np.generic] = ~nondominated(costs[:, self._objective])
+            first: npt.NDArray[np.generic] = ~pareto.nondominated(costs[:, self._objective])
         else:
             first = costs[:, self._objective[0]]
         finite = np.where(np.isfinite(costs), costs, 0.0)
@@ -374,7 +368,7 @@ class Milp:
         """Solve designs that decide boxes, where no bound is better, and halve boxes of the best bounds."""
         count = min(max(self._space.size // 1000, FEW), MANY)
         if not self._derived:  # bounds take designs, or next to nothing
-            unbeaten = int(nondominated(boxes.bound[order[:AT_ONCE]][:, self._objective]).sum())
+            unbeaten = int(pareto.nondominated(boxes.bound[order[:AT_ONCE]][:, self._objective]).sum())
             count = max(unbeaten, self._designs.size // FEW if self._bounds.known else FEW, 4)
         chosen = order[:count]
         some, front = boxes.take(chosen), self._front
@@ -383,7 +377,7 @@ class Milp:
         decides = ~wide.any(axis=1) | (alike & ~some.exact)[:, self._objective].any(axis=1)
         # No design of a box can dominate the bound of another one here: none of these is solved in vain.
         costs = some.bound[:, self._objective]
-        best = decides & nondominated(costs)
+        best = decides & pareto.nondominated(costs)
         solved = np.flatnonzero(best)
         held = ((some.low <= candidate) & (candidate <= some.high)).all(axis=1)
         ranks = self._rng.integers(some.low, some.high + 1, dtype=np.int32)
@@ -458,8 +452,8 @@ class Milp:
             return (best - least) / max(abs(best), abs(least)) if least < best else 0.0
         costs = self._costs[self._feasible][:, self._objective]
         worst = costs[np.isfinite(costs).all(axis=1)].max(axis=0)
-        points = distinct_front(np.concatenate([bounds, self._front]))
-        own, most = (hypervolume(each, reference=worst) for each in (self._front, points))
+        points = pareto.distinct_front(np.concatenate([bounds, self._front]))
+        own, most = (pareto.hypervolume(each, reference=worst) for each in (self._front, points))
         return 1.0 - own / most if most > 0 else 1.0
 
     def _check(self) -> None:
