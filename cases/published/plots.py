@@ -16,12 +16,13 @@ from cases.tables import BLUE, GREEN, GREY, ORANGE, SHADES, new_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Table = Mapping[str, Any]  # of a paper's data, or names that its expressions may use
 COLORS = {"published": ORANGE, "model": GREEN, "simulated": BLUE}
 MARKS = {"published": "s--", "model": "^:", "simulated": "o-"}
 OTHERS = (BLUE, ORANGE, GREEN, *SHADES[:2], GREY)
 
 
-def figure(found: Any, spec: Mapping[str, Any], names: Mapping[str, Any]) -> Figure:
+def figure(found: Any, spec: Table, names: Table) -> Figure:
     """Return a picture of a paper's data: a panel for each entry, its loops gone through.
 
     A panel has cells, ``claims`` or ``rows_of`` a table, at a place (``where``); the ``kind``, curves, bars,
@@ -46,7 +47,7 @@ def legend(picture: Any, axes: Any, columns: int) -> None:
     )  # fmt: skip
 
 
-def _panel(axis: Any, found: Any, panel: Mapping[str, Any], names: Mapping[str, Any]) -> None:
+def _panel(axis: Any, found: Any, panel: Table, names: Table) -> None:
     where = {
         key: evaluate(value[1:], names) if str(value).startswith("=") else value
         for key, value in panel.get("where", {}).items()
@@ -76,7 +77,7 @@ def _panel(axis: Any, found: Any, panel: Mapping[str, Any], names: Mapping[str, 
         axis.set_xlim(left=0) if kind == "barh" else axis.set_ylim(bottom=0)
 
 
-def _parts(rows: Sequence[Any], by: str, names: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+def _parts(rows: Sequence[Any], by: str, names: Table) -> Iterator[tuple[str, list[Any]]]:
     """Yield the rows of each curve, with its name and its colour."""
     parts: dict[str, list[Any]] = {}
     for row in rows:
@@ -84,14 +85,7 @@ def _parts(rows: Sequence[Any], by: str, names: Mapping[str, Any]) -> Iterator[t
     yield from parts.items()
 
 
-def _curves(
-    axis: Any,
-    rows: Sequence[Any],
-    series: Any,
-    label: str,
-    panel: Mapping[str, Any],
-    names: Mapping[str, Any],
-) -> None:
+def _curves(axis: Any, rows: Sequence[Any], series: Any, label: str, panel: Table, names: Table) -> None:
     """Draw numbers over an axis, simulated ones of cells with intervals."""
     x = [evaluate(panel["x"], {**names, **row}) for row in rows]
     if panel.get("even"):
@@ -115,9 +109,7 @@ def _curves(
             axis.plot(*zip(*ringed, strict=True), "o", **style, label=panel["ringed"]) if ringed else None
 
 
-def _bars(
-    axis: Any, rows: Sequence[Any], series: Any, panel: Mapping[str, Any], names: Mapping[str, Any]
-) -> None:
+def _bars(axis: Any, rows: Sequence[Any], series: Any, panel: Table, names: Table) -> None:
     """Draw numbers beside each other, a group for each row."""
     places, width, flat = np.arange(len(rows)), 0.8 / len(series), panel["kind"] == "barh"
     for k, (name, text) in enumerate(series.items()):

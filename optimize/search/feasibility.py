@@ -11,16 +11,7 @@ import numpy as np
 
 from optimize.checks import SIGNS, Range, sides, size_of
 from optimize.search.pareto import BoolArray, FloatArray, IntArray, as_costs, undominated
-from optimize.spaces.evaluation import (
-    STABLE,
-    array_text,
-    excess,
-    resources,
-    saturated,
-    stack,
-    text_array,
-    words,
-)
+from optimize.spaces import evaluation
 from optimize.spaces.numbering import Column, Columns, Designs, Hole, joined
 from optimize.spaces.space import Space
 
@@ -51,7 +42,7 @@ class Exclusion:
             text += f" ({self.resources})"
         if self.nearest is None:
             return text if self.miss is None else f"{text}; all miss it by an infinite amount"
-        what = f"a load of {self.value:.4g}" if self.constraint == STABLE else f"{self.value:.6g}"
+        what = f"a load of {self.value:.4g}" if self.constraint == evaluation.STABLE else f"{self.value:.6g}"
         return f"{text}; the nearest is design {self.nearest} with {what}, off by {self.miss:.4g}"
 
 
@@ -112,14 +103,14 @@ class Goals(Objectives):
         There is a tally for designs that do not keep up, one for each objective, and one for each side of
         a range, in that order and whether or not it excludes any.
         """
-        full = saturated(table, self.subject_to)
+        full = evaluation.saturated(table, self.subject_to)
         feasible = ~full
         found = [_unstable(table, np.flatnonzero(full))]
         worst = [(n, "<", np.inf) for n in self.minimize] + [(n, ">", -np.inf) for n in self.maximize]
         for name, sign, bound in worst:
             rows = np.flatnonzero((table[name] == bound) & ~full)
             one = _exclusion(f"{name} {sign} {bound}", rows, rows, np.full(rows.size, np.inf))
-            found.append((one, resources(table, rows)))
+            found.append((one, evaluation.resources(table, rows)))
             feasible[rows] = False
         for (name, sign, bound), miss in misses(table, self.subject_to).items():
             feasible &= miss == 0
@@ -132,7 +123,7 @@ class Goals(Objectives):
     def said(self, tallies: tuple[Tally, ...]) -> tuple[Exclusion, ...]:
         """Return the tallies to report: of the ranges in any case, of the others if there is any."""
         return tuple(
-            replace(one, resources=words(counts))
+            replace(one, resources=evaluation.words(counts))
             for k, (one, counts) in enumerate(tallies)
             if one.designs or k > len(self.objectives)
         )
@@ -175,9 +166,9 @@ def violation(table: Columns, subject_to: dict[str, Range]) -> FloatArray:
 
 def _shortfalls(table: Columns, subject_to: dict[str, Range]) -> list[FloatArray]:
     """Return the terms of `violation`."""
-    full = saturated(table, subject_to)
+    full = evaluation.saturated(table, subject_to)
     too_much = np.zeros(full.size)
-    measure = excess(table, np.flatnonzero(full))
+    measure = evaluation.excess(table, np.flatnonzero(full))
     too_much[full] = 1.0 if measure is None else measure[1]
     return [too_much, *(miss / size_of(bound) for (_, _, bound), miss in misses(table, subject_to).items())]
 
@@ -193,10 +184,10 @@ def _exclusion(constraint: str, designs: IntArray, values: Column, miss: FloatAr
 
 
 def _unstable(table: Columns, rows: IntArray) -> Tally:
-    measure, counts = excess(table, rows), resources(table, rows)
+    measure, counts = evaluation.excess(table, rows), evaluation.resources(table, rows)
     if measure is None:
-        return Exclusion(constraint=STABLE, designs=rows.size), counts
-    return _exclusion(STABLE, table["design"][rows], *measure), counts
+        return Exclusion(constraint=evaluation.STABLE, designs=rows.size), counts
+    return _exclusion(evaluation.STABLE, table["design"][rows], *measure), counts
 
 
 def nearest_miss(
@@ -296,7 +287,7 @@ def union(parts: Sequence[Reduction], space: Space) -> Reduction:
     for part in some[1:]:
         tallies = tuple(map(merged, tallies, part.tallies))
     designs = np.concatenate([part.table["design"] for part in some])
-    table = stack([part.table for part in some], designs, space)
+    table = evaluation.stack([part.table for part in some], designs, space)
     costs = np.concatenate([part.costs for part in some])
     ties = np.concatenate([part.ties for part in some])
     feasible = np.concatenate([np.full(len(part.ties), part.feasible > 0) for part in some])
@@ -327,9 +318,9 @@ def to_record(one: Reduction) -> dict[str, Any]:
     return {
         "counts": [one.designs, one.feasible, *one.outside],
         "tallies": [[asdict(exclusion), dict(counts)] for exclusion, counts in one.tallies],
-        "table": {name: array_text(column) for name, column in one.table.items()},
-        "costs": array_text(one.costs.reshape(-1)),
-        "ties": array_text(one.ties),
+        "table": {name: evaluation.array_text(column) for name, column in one.table.items()},
+        "costs": evaluation.array_text(one.costs.reshape(-1)),
+        "ties": evaluation.array_text(one.ties),
         "rank": one.rank,
         "alike": one.alike,
         "holes": [asdict(hole) for hole in one.holes],
@@ -344,9 +335,9 @@ def from_record(record: dict[str, Any], objectives: int) -> Reduction:
         feasible=feasible,
         outside=tuple(outside),
         tallies=tuple((Exclusion(**said), Counter(counts)) for said, counts in record["tallies"]),
-        table={name: text_array(text) for name, text in record["table"].items()},
-        costs=text_array(record["costs"]).reshape(-1, objectives),
-        ties=text_array(record["ties"]),
+        table={name: evaluation.text_array(text) for name, text in record["table"].items()},
+        costs=evaluation.text_array(record["costs"]).reshape(-1, objectives),
+        ties=evaluation.text_array(record["ties"]),
         rank=None if record["rank"] is None else tuple(record["rank"]),
         alike=record["alike"],
         holes=tuple(Hole(**hole) for hole in record.get("holes", ())),

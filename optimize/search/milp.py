@@ -10,20 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from optimize.search import bounds as bounding
 from optimize.search import pareto
-from optimize.search.bounds import (
-    ROUNDING,
-    DeclaredBounds,
-    Derived,
-    DerivedBounds,
-    Directions,
-    Master,
-    Ranking,
-    Ranks,
-    Sum,
-    field_sums,
-    learned_sums,
-)
+from optimize.search.bounds import ROUNDING, Derived, Directions, Ranks
 from optimize.search.feasibility import Demand
 from optimize.search.pareto import BoolArray, FloatArray
 from optimize.spaces.evaluation import STABLE, saturated, significant
@@ -159,37 +148,37 @@ class Milp:
         self._costs = np.zeros((0, len(self._demands)))
         self._feasible = self._stable = np.zeros(0, dtype=bool)
         self._front = np.zeros((0, self._objective.size))
-        self._ranking = Ranking(space)
+        self._ranking = bounding.Ranking(space)
         self._derived = bounds is not None and not isinstance(bounds, Mapping)
         if self._derived and STABLE in self._limited:
             raise ValueError(
                 "subject_to must not limit stable with bounds that a model derives: of stable designs"
             )
-        self._bounds: DerivedBounds | DeclaredBounds = (
-            DerivedBounds(self._ranking, self._demands, bounds)  # type: ignore[arg-type]
+        self._bounds: bounding.DerivedBounds | bounding.DeclaredBounds = (
+            bounding.DerivedBounds(self._ranking, self._demands, bounds)  # type: ignore[arg-type]
             if self._derived
-            else DeclaredBounds(self._ranking, self._demands, bounds or {}, self._solved)  # type: ignore[arg-type]
+            else bounding.DeclaredBounds(self._ranking, self._demands, bounds or {}, self._solved)  # type: ignore[arg-type]
         )
         # Without bounds the program has the constraints as rows; else a box holds designs that are admitted
         # all or none.
         self._whole = bounds is None and all(table is not None for _, table in space.tables.values())
         self._steps: list[ProofStep] = []
         self._boxes = 0
-        self._sums: dict[int, Sum] = {}
+        self._sums: dict[int, bounding.Sum] = {}
 
     def run(self) -> Proof:
         """Search, and again without what solved designs contradict."""
         contradicted: list[str] = []
-        learned: dict[int, Sum] = {}
-        fields = field_sums(self._ranking, self._demands)
+        learned: dict[int, bounding.Sum] = {}
+        fields = bounding.field_sums(self._ranking, self._demands)
         wanted = [
             k
             for k, demand in enumerate(self._demands)
             if demand.metric not in self._bounds.known and k not in fields
         ]
         if not self._derived:
-            learned = learned_sums(self._ranking, self._demands, wanted, self._solved, self._seed)
-        if isinstance(self._bounds, DeclaredBounds):
+            learned = bounding.learned_sums(self._ranking, self._demands, wanted, self._solved, self._seed)
+        if isinstance(self._bounds, bounding.DeclaredBounds):
             self._bounds.measure(self._seed)
         while True:
             self._sums = fields | learned
@@ -200,7 +189,7 @@ class Milp:
             if not wrong:
                 break
             contradicted += wrong
-        if isinstance(self._bounds, DerivedBounds):
+        if isinstance(self._bounds, bounding.DerivedBounds):
             self._check()
         known = self._bounds.known | {self._demands[k].metric for k in self._sums}
         metrics = [demand.metric for demand in self._demands]
@@ -215,13 +204,13 @@ class Milp:
             contradicted=tuple(contradicted),
         )
 
-    def _contradicted(self, learned: dict[int, Sum]) -> list[str]:
+    def _contradicted(self, learned: dict[int, bounding.Sum]) -> list[str]:
         """Give up what solved designs contradict, and say what."""
         words = []
         ranks = self._ranking.ranks(self._designs)
         # One unit in the last digit is rounding where metrics are rounded.
         tolerance = ROUNDING if self._digits is None else max(ROUNDING, 1.001 * 10.0 ** (1 - self._digits))
-        if isinstance(self._bounds, DeclaredBounds):
+        if isinstance(self._bounds, bounding.DeclaredBounds):
             words += self._bounds.contradicted(self._designs, self._costs, tolerance)
         for k, one in list(learned.items()):
             cost = self._costs[:, k]
@@ -358,7 +347,7 @@ class Milp:
 
     def _candidate(self, boxes: Boxes, epsilon: FloatArray) -> Ranks | None:
         """Return the best choices in boxes, below epsilon."""
-        master = Master(self._ranking, self._sums, self._objective.tolist())
+        master = bounding.Master(self._ranking, self._sums, self._objective.tolist())
         if self._whole:
             master.constrain(self._ranking)
         master.exclude(self._cuts)
