@@ -210,8 +210,7 @@ MAIN = (
 def diff(
     *,
     files: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[A.toml] [B.toml]", help="The systems, or one for both."),
+        list[Path] | None, typer.Argument(metavar="[A.toml] [B.toml]", help="The systems, or one for both.")
     ] = None,
     first: Annotated[
         list[str] | None, typer.Option("--a", metavar="'FIELD=VALUE ...'", help="Fields of A; repeatable.")

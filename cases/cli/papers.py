@@ -28,8 +28,7 @@ def reproduce(
     settings: app.Settings = None,
     trace: app.TraceFile = None,
     simulate_anew: Annotated[
-        bool,
-        typer.Option("--simulate", help="Compute all anew, also what takes longer than a minute."),
+        bool, typer.Option("--simulate", help="Compute all anew, also what takes longer than a minute.")
     ] = False,
     out: Annotated[
         Path | None,

@@ -219,10 +219,7 @@ def solved(spec: Any) -> Any:
 
 
 def computed(
-    data: Mapping[str, Any],
-    names: Mapping[str, Any],
-    kept: Any = None,
-    simulate: Simulate | None = None,
+    data: Mapping[str, Any], names: Mapping[str, Any], kept: Any = None, simulate: Simulate | None = None
 ) -> dict[str, Any]:
     """Return the cells and the tables of a paper: models solved, simulations done or as they are kept."""
     rows: dict[str, tuple[dict[str, Any], ...]] = {}
