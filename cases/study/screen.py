@@ -12,7 +12,7 @@ from cases.study.goals import SUBJECT_TO, choice_word, words
 from cases.study.study import Part, Several, Study, several
 from cases.tables import many, sentence
 from optimize.decisions.decision import LEVEL, TIED, Decision
-from optimize.decisions.reasons import Alternative, Growth, Question
+from optimize.decisions.reasons import Alternative, Growth, alternative, bottleneck, moves, nearest
 from optimize.search.exploration import said_distinct
 from qmodels.systems.memory.dram_power import channel_price
 from qmodels.systems.memory.dram_system import DramSystem
@@ -57,7 +57,7 @@ class Screen:
         }
         if row is None:
             return found | {"excluded": decision.model.excluded, "nearest": self._nearest()}
-        resource, load = Question(decision=decision).bottleneck(row)
+        resource, load = bottleneck(decision, row)
         return found | {
             "best": {
                 "design": int(decision.table["design"][row]),
@@ -118,14 +118,14 @@ class Screen:
         decision = self.decision
         if not decision.model.complete:
             return []
-        moves = [one for one in Question(decision=decision).moves() if not one.to.fails]
-        sized = {id(one): max(map(abs, self._shares(one.to).values()), default=0.0) for one in moves}
-        moves.sort(key=lambda one: (one.to.row not in decision.results, -sized[id(one)]))
+        near = [one for one in moves(decision) if not one.to.fails]
+        sized = {id(one): max(map(abs, self._shares(one.to).values()), default=0.0) for one in near}
+        near.sort(key=lambda one: (one.to.row not in decision.results, -sized[id(one)]))
         fields = ("field", "before", "after")
         return [
             {name: getattr(one, name) for name in fields}
             | {"shares": self._shares(one.to), "source": self._source(one.to.row)}
-            for one in moves[:CHANGES]
+            for one in near[:CHANGES]
         ]
 
     def _shares(self, to: Alternative) -> dict[str, float]:
@@ -175,8 +175,7 @@ class Screen:
 
     def _nearest(self) -> dict[str, Any]:
         """Return the design that comes nearest to keeping every limit, and what it misses."""
-        question = Question(decision=self.decision)
-        near = question.alternative(question.nearly(1)[0])
+        near = alternative(self.decision, nearest(self.decision))
         return {
             "design": int(self.decision.table["design"][near.row]),
             "source": self._source(near.row),

@@ -18,7 +18,7 @@ from cases.study.simulating import Progress as Counted
 from cases.study.simulating import Runs, background_compile, stated_errors
 from optimize.decisions.decide import decide
 from optimize.decisions.decision import Decision, RobustChoice, robust_choice
-from optimize.decisions.reasons import TRIES, Growth, Question, simulated_growth
+from optimize.decisions.reasons import TRIES, Growth, simulated_growth
 from optimize.search.exploration import Exploration
 from optimize.search.explore import announced, explore
 from optimize.spaces.numbering import STOPS
@@ -348,8 +348,7 @@ class _Simulated:
         if traffic is not None and decision.chosen in decision.results and not decision.interrupted:
             try:
                 simulate = partial(self.runs.batch, store=self.store)
-                question = Question(decision=decision)
-                grown = simulated_growth(question, solved_columns, traffic, simulate, tries=fit(TRIES))
+                grown = simulated_growth(decision, solved_columns, traffic, simulate, tries=fit(TRIES))
             except KeyboardInterrupt:
                 decision = replace(decision, interrupted=True)
         return decision, grown

@@ -12,7 +12,7 @@ from optimize.analysis.sizing import size
 from optimize.checks import SIGNS, Range, sides, size_of
 from optimize.decisions.decision import Decision
 from optimize.search.feasibility import nearest_miss, objective_values
-from optimize.search.pareto import IntArray, as_costs
+from optimize.search.pareto import as_costs
 from optimize.spaces.evaluation import LOAD, RESOURCE, STABLE, ends_of, metric_columns, saturated
 from qmodels.systems.spec.fields import get_field, replace_fields, takes_array
 
@@ -81,98 +81,70 @@ class Move:
     to: Alternative
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Question:
-    """Question and decision; its methods are the claims that need no further model call."""
+def limits_of(decision: Decision, row: int) -> tuple[Limit, ...]:
+    """Return every side of every constraint at a design, the tightest first."""
+    found = []
+    for metric, way, bound in sides(decision.model.subject_to):
+        low, best, high = decision.interval(metric, row)
+        if np.isfinite(bound):
+            room, ends = way * (bound - best) / size_of(bound), {"low": low, "best": best, "high": high}
+            found.append(Limit(metric=metric, sign=SIGNS[way], bound=bound, room=room, **ends))
+    return tuple(sorted(found, key=lambda one: one.room))
 
-    decision: Decision  # the decision
 
-    @property
-    def subject_to(self) -> dict[str, Range]:
-        """The limits."""
-        return self.decision.model.subject_to
+def bottleneck(decision: Decision, row: int) -> tuple[str, float]:
+    """Return the resource that fills up first in a design and its load, as far as the model says."""
+    table = decision.table
+    load = float(table[LOAD][row]) if LOAD in table else float("nan")
+    return str(table[RESOURCE][row]) if RESOURCE in table else "", load
 
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """Objectives and limited metrics."""
-        return tuple(dict.fromkeys((*self.decision.model.objectives, *self.subject_to)))
 
-    def limits(self, row: int) -> tuple[Limit, ...]:
-        """Return every side of every constraint at a design, the tightest first."""
-        found = []
-        for metric, way, bound in sides(self.subject_to):
-            low, best, high = self.decision.interval(metric, row)
-            if np.isfinite(bound):
-                room = way * (bound - best) / size_of(bound)
-                sign = SIGNS[way]
-                found.append(
-                    Limit(metric=metric, sign=sign, bound=bound, low=low, best=best, high=high, room=room)
-                )
-        return tuple(sorted(found, key=lambda one: one.room))
+def alternative(decision: Decision, row: int) -> Alternative:
+    """Return a design beside the one chosen."""
+    table, chosen = decision.table, decision.chosen
+    at = row if chosen is None else chosen
+    names = dict.fromkeys((*decision.model.objectives, *decision.model.subject_to))
+    resource, load = bottleneck(decision, row)
+    limits = limits_of(decision, row)
+    missed = tuple(limit for limit in limits if limit.missed)
+    if not missed and not decision.feasible[row]:
+        missed = tuple(limit for limit in limits if limit.unsure)
+    return Alternative(
+        row=row,
+        changes={name: (float(table[name][at]), float(table[name][row])) for name in names},
+        missed=missed,
+        stable=not saturated(table, decision.model.subject_to)[row],
+        resource=resource,
+        load=load,
+    )
 
-    def bottleneck(self, row: int) -> tuple[str, float]:
-        """Return the resource that fills up first in a design and its load, as far as the model says."""
-        table = self.decision.table
-        load = float(table[LOAD][row]) if LOAD in table else float("nan")
-        return str(table[RESOURCE][row]) if RESOURCE in table else "", load
 
-    def alternative(self, row: int) -> Alternative:
-        """Return a design beside the one chosen."""
-        table, chosen = self.decision.table, self.decision.chosen
-        at = row if chosen is None else chosen
-        resource, load = self.bottleneck(row)
-        limits = self.limits(row)
-        missed = tuple(limit for limit in limits if limit.missed)
-        if not missed and not self.decision.feasible[row]:
-            missed = tuple(limit for limit in limits if limit.unsure)
-        return Alternative(
-            row=row,
-            changes={name: (float(table[name][at]), float(table[name][row])) for name in self.metrics},
-            missed=missed,
-            stable=not saturated(table, self.subject_to)[row],
-            resource=resource,
-            load=load,
-        )
+def moves(decision: Decision) -> tuple[Move, ...]:
+    """Effect of the neighbouring choices of each field; of a field of words, of all its others."""
+    space, table = decision.model.space, decision.table
+    digits = space.digits(int(table["design"][decision.chosen]))
+    found = []
+    for axis, (name, values) in enumerate(space.choices.items()):
+        others: list[int] = [k for k in range(len(values)) if k != digits[axis]]
+        if name in space.numeric:
+            order = sorted(range(len(values)), key=lambda k: values[k])
+            place = order.index(digits[axis])
+            others = [order[k] for k in (place - 1, place + 1) if 0 <= k < len(order)]
+        for other in others:
+            number = space.number_of([*digits[:axis], other, *digits[axis + 1 :]])
+            design = int(space.numbers([int(number)])[0])
+            row = int(np.searchsorted(table["design"], design))
+            if row < len(table["design"]) and table["design"][row] == design:
+                to = alternative(decision, row)
+                found.append(Move(field=name, before=values[digits[axis]], after=values[other], to=to))
+    return tuple(found)
 
-    def moves(self) -> tuple[Move, ...]:
-        """Effect of the neighbouring choices of each field; of a field of words, of all its others."""
-        space, table = self.decision.model.space, self.decision.table
-        digits = space.digits(int(table["design"][self.decision.chosen]))
-        found = []
-        for axis, (name, values) in enumerate(space.choices.items()):
-            others: list[int] = [k for k in range(len(values)) if k != digits[axis]]
-            if name in space.numeric:
-                order = sorted(range(len(values)), key=lambda k: values[k])
-                place = order.index(digits[axis])
-                others = [order[k] for k in (place - 1, place + 1) if 0 <= k < len(order)]
-            for other in others:
-                number = space.number_of([*digits[:axis], other, *digits[axis + 1 :]])
-                row = self._row_of(int(space.numbers([int(number)])[0]))
-                if row is not None:
-                    to = self.alternative(row)
-                    found.append(Move(field=name, before=values[digits[axis]], after=values[other], to=to))
-        return tuple(found)
 
-    def _row_of(self, design: int) -> int | None:
-        designs = self.decision.table["design"]
-        row = int(np.searchsorted(designs, design))
-        return row if row < len(designs) and designs[row] == design else None
-
-    def nearly(self, count: int) -> list[int]:
-        """Return the rows that come nearest to being feasible, the nearest first."""
-        left = np.arange(len(self.decision.feasible))
-        found: list[int] = []
-        while left.size and len(found) < count:
-            found.append(int(left[self._closest(left)]))
-            left = left[left != found[-1]]
-        return found
-
-    def _closest(self, rows: IntArray) -> int:
-        """Return which of some rows comes nearest to being feasible."""
-        table = {name: column[rows] for name, column in self.decision.table.items()}
-        model = self.decision.model
-        costs = as_costs(objective_values(table, model.objectives), model.maximized)
-        return nearest_miss(table, self.subject_to, costs)[0]
+def nearest(decision: Decision) -> int:
+    """Return the row that comes nearest to being feasible."""
+    model = decision.model
+    costs = as_costs(objective_values(decision.table, model.objectives), model.maximized)
+    return nearest_miss(decision.table, model.subject_to, costs)[0]
 
 
 Evaluate = Callable[[Any], object]
@@ -209,7 +181,7 @@ class Growth:
 
 
 def growth(
-    question: Question,
+    decision: Decision,
     evaluate: Evaluate,
     traffic: str,
     *,
@@ -221,14 +193,13 @@ def growth(
     A metric that the decision puts by a factor above the model at this design is assumed to stay above it
     by that factor, if no other ``factors`` of model over truth are given.
     """
-    decision = question.decision
     at = decision.chosen if row is None else row
     if at is None:
         return None
     spec = decision.model.spec(at)
     now = float(get_field(spec, traffic))
     reach = (now, MOST * now) if at == decision.chosen else (now / LEAST, now)
-    targets = _targets(question, at, factors)
+    targets = _targets(decision, at, factors)
     try:
         found = size(
             spec, evaluate, traffic, subject_to=targets, within=reach, which="largest",
@@ -239,17 +210,17 @@ def growth(
     if found.value is None:
         return None
     over: tuple[tuple[str, str, float], ...] = ()
-    resource, load = question.bottleneck(at)
+    resource, load = bottleneck(decision, at)
     if found.misses is not None:
         columns = metric_columns(evaluate(replace_fields(spec, {traffic: float(found.misses)})))
-        over = _missed(question, targets, columns)
+        over = _missed(decision, targets, columns)
         resource = str(columns[RESOURCE][0]) if RESOURCE in columns else resource
         load = float(columns[LOAD][0]) if LOAD in columns else load
     return Growth(field=traffic, now=now, most=float(found.value), over=over, resource=resource, load=load)
 
 
 def simulated_growth(
-    question: Question,
+    decision: Decision,
     evaluate: Evaluate,
     traffic: str,
     simulate: Callable[[list[Any]], Sequence[Any]],
@@ -261,17 +232,17 @@ def simulated_growth(
     The model says where to look; each simulation that misses a limit corrects it. None kept after so many
     tries leaves the traffic as it is.
     """
-    found = growth(question, evaluate, traffic)
+    found = growth(decision, evaluate, traffic)
     if found is None or not tries:
         return found
-    spec = question.decision.model.spec(question.decision.chosen or 0)
+    spec = decision.model.spec(decision.chosen or 0)
     for _ in range(tries):
         if found.most <= found.now:
             break
         more = replace_fields(spec, {traffic: found.most})
         columns = metric_columns(simulate([more])[0])
         # A limited field of the system stays as it is.
-        limits = {name: ends for name, ends in question.subject_to.items() if name in columns}
+        limits = {name: ends for name, ends in decision.model.subject_to.items() if name in columns}
         ends = {name: _interval(columns, name) for name in limits}
         over = _over(limits, columns, ends)
         if not over:
@@ -280,12 +251,12 @@ def simulated_growth(
         worst = {name: ends[name][0 if limits[name][1] is None else 2] for name in limits}
         factors = {name: float(ours[name][0]) / true for name, true in worst.items() if true}
         sane = all(np.isfinite(one) and one > 0 for one in factors.values())
-        again = growth(question, evaluate, traffic, factors=factors) if sane and factors else None
+        again = growth(decision, evaluate, traffic, factors=factors) if sane and factors else None
         within = again is not None and found.now < again.most < most
         following = again.most if again is not None and within else (found.now * most) ** 0.5
         found = replace(found, most=following, failed=most, over=over)
-    decision, row = question.decision, question.decision.chosen or 0
-    known = {name: decision.interval(name, row) for name in question.subject_to}
+    row = decision.chosen or 0
+    known = {name: decision.interval(name, row) for name in decision.model.subject_to}
     return replace(found, most=found.now, simulated=known)
 
 
@@ -307,11 +278,11 @@ def _over(
     )
 
 
-def _targets(question: Question, row: int, factors: Mapping[str, float] | None = None) -> dict[str, Range]:
+def _targets(decision: Decision, row: int, factors: Mapping[str, float] | None = None) -> dict[str, Range]:
     """Limits on the modelled values of a design under which its corrected values keep the limits."""
-    model, best = question.decision.model.table, question.decision.table
+    model, best = decision.model.table, decision.table
     targets: dict[str, Range] = {STABLE: (1.0, None)} if STABLE in model else {}
-    for metric, (low, high) in question.subject_to.items():
+    for metric, (low, high) in decision.model.subject_to.items():
         ours, true = float(model[metric][row]), float(best[metric][row])
         factor = ours / true if true and np.isfinite(ours / true) and ours else 1.0
         factor = (factors or {}).get(metric, factor)
@@ -320,12 +291,12 @@ def _targets(question: Question, row: int, factors: Mapping[str, float] | None =
 
 
 def _missed(
-    question: Question, targets: Mapping[str, Range], columns: Any
+    decision: Decision, targets: Mapping[str, Range], columns: Any
 ) -> tuple[tuple[str, str, float], ...]:
     """Return which limits a point of the model misses, in the limits' own values."""
     found = [(STABLE, ">=", 1.0)] if STABLE in targets and not columns[STABLE][0] else []
     missed = {
         (name, way) for name, way, target in sides(targets) if way * float(columns[name][0]) > way * target
     }
-    limits = [one for one in sides(question.subject_to) if one[0] != STABLE and one[:2] in missed]
+    limits = [one for one in sides(decision.model.subject_to) if one[0] != STABLE and one[:2] in missed]
     return (*found, *((name, SIGNS[way], bound) for name, way, bound in limits))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from optimize import Decision, Space, explore
-from optimize.decisions.reasons import Question, growth, simulated_growth
+from optimize.decisions.reasons import alternative, growth, limits_of, moves, simulated_growth
 
 CHANNELS, WIDTHS = [1, 2, 4, 8], [8, 16, 32]
 
@@ -45,7 +45,7 @@ def decided(limits, *, load=12.0, factors=(), **goals):
         feasible &= table[metric] <= most
     rows = np.flatnonzero(feasible)
     front = rows if goals else rows[table["cost"][rows] == table["cost"][rows].min(initial=np.inf)]
-    decision = Decision(
+    return Decision(
         model=found,
         table=table,
         corrected=("latency",),
@@ -61,34 +61,35 @@ def decided(limits, *, load=12.0, factors=(), **goals):
         seconds=0.0,
         interrupted=False,
     )
-    return Question(decision=decision)
 
 
-def at(question, row):
-    return question.decision.model.space.point(int(question.decision.table["design"][row]))
+def at(decision, row):
+    return decision.model.space.point(int(decision.table["design"][row]))
 
 
 def test_the_tightest_limit_is_the_one_with_least_room():
-    question = decided({"latency": (None, 30.0), "cost": (None, 40.0)})
-    chosen = question.decision.chosen
-    first, second = question.limits(chosen)
-    latency = question.decision.table["latency"][chosen]
+    decision = decided({"latency": (None, 30.0), "cost": (None, 40.0)})
+    chosen = decision.chosen
+    first, second = limits_of(decision, chosen)
+    latency = decision.table["latency"][chosen]
     assert (first.metric, first.room) == ("latency", pytest.approx(1 - latency / 30))
     assert (second.metric, second.room) == (
         "cost",
-        pytest.approx(1 - question.decision.table["cost"][chosen] / 40),
+        pytest.approx(1 - decision.table["cost"][chosen] / 40),
     )
     assert not first.missed and not second.unsure
-    assert decided({"latency": (None, latency * 1.05)}).limits(chosen)[0].unsure
-    assert [limit.metric for limit in decided({"latency": (None, 200.0), "cost": (None, 6.0)}).limits(0)] == [
+    assert limits_of(decided({"latency": (None, latency * 1.05)}), chosen)[0].unsure
+    assert [
+        limit.metric for limit in limits_of(decided({"latency": (None, 200.0), "cost": (None, 6.0)}), 0)
+    ] == [
         "latency",
         "cost",
     ]
 
 
 def test_moves_are_the_neighbouring_choices():
-    question = decided({"latency": (None, 30.0)})
-    point, found = at(question, question.decision.chosen), question.moves()
+    decision = decided({"latency": (None, 30.0)})
+    point, found = at(decision, decision.chosen), moves(decision)
     assert {(move.field, move.after) for move in found} == {
         (name, values[k])
         for name, values in (("channels", CHANNELS), ("width", WIDTHS))
@@ -96,18 +97,18 @@ def test_moves_are_the_neighbouring_choices():
         if 0 <= k < len(values)
     }
     for move in found:
-        assert at(question, move.to.row) == {**point, move.field: move.after}
+        assert at(decision, move.to.row) == {**point, move.field: move.after}
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.2])
 def test_traffic_grows_until_the_corrected_latency_meets_its_limit(factor):
     """There the model's latency times the correction is at the limit; solved here by algebra."""
     limit = {"latency": (None, 30.0)}
-    row = decided(limit).decision.chosen
-    question = decided(limit, factors={row: factor})
-    assert question.decision.chosen == row
-    found = growth(question, model, "load")
-    rate = at(question, row)["channels"] * at(question, row)["width"]
+    row = decided(limit).chosen
+    decision = decided(limit, factors={row: factor})
+    assert decision.chosen == row
+    found = growth(decision, model, "load")
+    rate = at(decision, row)["channels"] * at(decision, row)["width"]
     exact = rate * (1 - factor * 640 / rate / 30.0)
     assert found.most == pytest.approx(exact, rel=1e-3) and found.most <= exact * (1 + 1e-9)
     assert found.over == (("latency", "<=", 30.0),)
@@ -119,19 +120,19 @@ def test_traffic_grows_until_the_corrected_latency_meets_its_limit(factor):
 
 
 def test_a_design_that_no_answer_is_for_its_interval_says_the_limit_within():
-    question = decided({"latency": (None, 30.0)})
-    row = question.decision.chosen
-    feasible = question.decision.feasible.copy()
+    decision = decided({"latency": (None, 30.0)})
+    row = decision.chosen
+    feasible = decision.feasible.copy()
     feasible[row] = False
-    unsure = Question(decision=replace(question.decision, feasible=feasible, chosen=row))
-    limit = unsure.limits(row)[0]
-    assert unsure.alternative(row).fails == limit.unsure
+    unsure = replace(decision, feasible=feasible, chosen=row)
+    limit = limits_of(unsure, row)[0]
+    assert alternative(unsure, row).fails == limit.unsure
 
 
 @pytest.mark.parametrize("truth", [1.0, 1.3])
 def test_the_traffic_that_is_said_to_be_borne_was_simulated(truth):
     """The simulation is the model times a factor that grows with the load."""
-    question, seen = decided({"latency": (None, 30.0)}), []
+    decision, seen = decided({"latency": (None, 30.0)}), []
 
     def simulate(memories):
         values = []
@@ -141,19 +142,19 @@ def test_the_traffic_that_is_said_to_be_borne_was_simulated(truth):
             values.append({"latency": latency, "latency_high": 1.02 * latency, "stable": True})
         return values
 
-    by_model = growth(question, model, "load")
-    found = simulated_growth(question, model, "load", simulate)
+    by_model = growth(decision, model, "load")
+    found = simulated_growth(decision, model, "load", simulate)
     assert seen[0] == by_model.most and found.most < by_model.most and 2 <= len(seen) <= 3
     assert found.failed is not None and found.failed > found.most
     low, best, high = found.simulated["latency"]
     assert low <= best <= high <= 30.0
-    spec = replace(question.decision.model.spec(question.decision.chosen), load=found.most)
+    spec = replace(decision.model.spec(decision.chosen), load=found.most)
     assert simulate([spec])[0]["latency_high"] == high
 
 
 def test_traffic_that_no_simulation_bears_leaves_it_as_it_is():
-    question = decided({"latency": (None, 30.0)})
-    found = simulated_growth(question, model, "load", lambda memories: [{"latency": np.inf, "stable": False}])
+    decision = decided({"latency": (None, 30.0)})
+    found = simulated_growth(decision, model, "load", lambda memories: [{"latency": np.inf, "stable": False}])
     assert (found.change, found.over) == (0.0, (("stable", ">=", 1.0),)) and found.failed > found.now
-    assert found.simulated["latency"] == question.decision.interval("latency", question.decision.chosen)
-    assert simulated_growth(question, model, "load", None, tries=0).simulated is None
+    assert found.simulated["latency"] == decision.interval("latency", decision.chosen)
+    assert simulated_growth(decision, model, "load", None, tries=0).simulated is None
