@@ -9,9 +9,9 @@ import numpy as np
 
 from cases.study.details import front_doubts, trace_warnings
 from cases.study.goals import SUBJECT_TO, choice_word, words
-from cases.study.study import Part, Several, Study, several
+from cases.study.study import Part, Study, several
 from cases.tables import many, sentence
-from optimize.decisions.decision import LEVEL, TIED, Decision
+from optimize.decisions.decision import LEVEL, TIED, Decision, RobustChoice
 from optimize.decisions.reasons import Alternative, Growth, alternative, bottleneck, moves, nearest
 from optimize.search.exploration import said_distinct
 from qmodels.systems.memory.dram_power import channel_price
@@ -257,10 +257,12 @@ class Screen:
         more = f" ({found['open']} more could be on it)" if found["open"] else ""
         return f"{_counted(found['front'])}{more}: {', '.join(spans)}"
 
+    def _row(self, design: int) -> int:
+        return int(np.searchsorted(self.decision.table["design"], design))
+
     def _measured(self, metric: str, design: int, beside: int) -> str:
         """Return a metric of a design, with its interval where there is room."""
-        rows = np.flatnonzero(self.decision.table["design"] == design)
-        low, value, high = self.decision.interval(metric, int(rows[0]))
+        low, value, high = self.decision.interval(metric, self._row(design))
         if low == high and beside <= BESIDE:
             return f"{self.quantity(metric, value)} (exact)"
         if not low < high < np.inf or beside > BESIDE:
@@ -381,7 +383,7 @@ def study_text(study: Study, where: str) -> str:
     return _side_by_side(found, screens, where)
 
 
-def _side_by_side(found: Several, screens: list[Screen], where: str) -> str:
+def _side_by_side(found: RobustChoice, screens: list[Screen], where: str) -> str:
     """Return the one design for all workloads under each of them."""
     known = [one.data() for one in screens]
     both = list(zip(screens, known, strict=True))
@@ -394,22 +396,21 @@ def _side_by_side(found: Several, screens: list[Screen], where: str) -> str:
         for one, data in both[:BESIDE]:
             lines += _said("Front  ", f"{one.name}: {one.front(data)}") if data["best"] else []
     warnings = [f"{one.name}: {warning}" for one, data in both for warning in data["warnings"]]
-    return "\n".join([*lines, *_warned(warnings), *_next(where, found.choice.chosen)])
+    return "\n".join([*lines, *_warned(warnings), *_next(where, found.chosen)])
 
 
-def together(found: Several, screens: list[Screen]) -> tuple[str, list[list[str]]]:
+def together(found: RobustChoice, screens: list[Screen]) -> tuple[str, list[list[str]]]:
     """Return the one design for all workloads, and what it is under each, with a row of headings."""
-    design, shown = found.choice.chosen, screens[:TOGETHER]
+    design, shown = found.chosen, screens[:TOGETHER]
     level = f"± half of {100 * LEVEL:.0f} %" if len(shown) <= BESIDE else ""
     rows = [[level, *(one.name[:NAME] for one in shown)]]
     best = f"none: no design is feasible under all {len(screens)} workloads"
     if design is not None:
         first = screens[0]
-        at = {name: found.value(first.name, design, name) for name in found.fields()}
-        said = [f"{words(name)} {_said_value(value)}" for name, value in at.items()]
+        fields = first._fields(first._row(design))
+        said = [f"{words(name)} {_said_value(value)}" for name, value in fields.items()]
         best = "   ".join([*said, f"design {design}"])
-        seen = [design in found.simulated.get(one.name, ()) for one in shown]
-        rows.append(["for all of them", *("simulated" if one else "model" for one in seen)])
+        rows.append(["for all of them", *(one._source(one._row(design)) for one in shown)])
         for name in first.metrics:
             rows.append([words(name), *(one._measured(name, design, len(shown)) for one in shown)])
     chosen = [one.decision.chosen for one in shown]

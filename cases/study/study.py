@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -29,82 +29,6 @@ from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.conditions import quantity
 from qmodels.systems.spec.metrics import is_relative
 from qmodels.systems.spec.text.toml import to_toml
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Several:
-    """The workloads of a study side by side."""
-
-    # Of each workload, over one space, with the values of its decision.
-    explorations: Mapping[str, Exploration]
-    choice: RobustChoice  # regrets of every design, and the robust one
-    # The design that each workload's part of the study recommends.
-    starred: Mapping[str, int] = field(default_factory=dict)
-    simulated: Mapping[str, set[int]] = field(default_factory=dict)  # the designs simulated under each
-
-    @property
-    def candidates(self) -> dict[int, str]:
-        """Designs to lay beside each other, with what each is: robust, best or starred under a workload."""
-        named = [(self.choice.chosen, "robust")]
-        best = zip(self.choice.names, self.choice.best, strict=True)
-        named += [(design, f"best for {name}") for name, design in best]
-        named += [(design, f"starred for {name}") for name, design in self.starred.items()]
-        words: dict[int, list[str]] = {}
-        for design, said in named:
-            if design is not None:
-                words.setdefault(design, []).append(said)
-        shared = set(self.choice.designs.tolist())
-        return {design: ", ".join(every) for design, every in words.items() if design in shared}
-
-    def row(self, name: str, design: int) -> int:
-        """Return the row of a design in the table of a workload."""
-        return int(np.searchsorted(self.explorations[name].table["design"], design))
-
-    def value(self, name: str, design: int, metric: str) -> Any:
-        """Return a column of a design under a workload."""
-        return self.explorations[name].table[metric][self.row(name, design)]
-
-    def fields(self) -> list[str]:
-        """Return the fields that vary."""
-        space = next(iter(self.explorations.values())).space
-        return [field for field, choices in space.choices.items() if len(choices) > 1]
-
-
-def several(study: Any) -> Several | None:
-    """Return the workloads of a study side by side; None for a single one, or where spaces differ."""
-    if len(study.parts) < 2:
-        return None
-    main = study.parts[0].model
-    if any(part.model.space.choices != main.space.choices or not part.model.complete for part in study.parts):
-        return None
-    explorations = {
-        part.name: replace(part.model, table=part.decision.table, feasible=part.decision.feasible)
-        for part in study.parts
-    }
-    choice = robust_choice(
-        {name: one.table for name, one in explorations.items()},
-        {name: one.feasible for name, one in explorations.items()},
-        minimize=main.minimize,
-        maximize=main.maximize,
-    )
-    chosen = {part.name: part.design(part.decision.chosen) for part in study.parts}
-    starred = {name: design for name, design in chosen.items() if design is not None}
-    simulated = {
-        part.name: set(part.model.table["design"][part.decision.simulated].tolist()) for part in study.parts
-    }
-    return Several(explorations=explorations, choice=choice, starred=starred, simulated=simulated)
-
-
-def several_summary(study: Any) -> dict[str, Any] | None:
-    """Return the same for a program."""
-    found = several(study)
-    if found is None:
-        return None
-    choice = found.choice
-    regrets = {str(design): choice.regret_of(design) for design in found.candidates}
-    best = dict(zip(choice.names, choice.best, strict=True))
-    return {"robust": choice.chosen, "best": best, "feasible_under_all": choice.feasible, "regret": regrets}
-
 
 Progress = Callable[[str, int, int], None]
 
@@ -138,6 +62,10 @@ class Part:
         """Return the number of the design in a row."""
         return None if row is None else int(self.model.table["design"][row])
 
+    def row(self, design: int) -> int:
+        """Return the row of a design."""
+        return int(np.searchsorted(self.model.table["design"], design))
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Study:
@@ -150,6 +78,33 @@ class Study:
     def interrupted(self) -> bool:
         """Whether the user stopped the simulations."""
         return any(part.decision.interrupted for part in self.parts)
+
+
+def several(study: Study) -> RobustChoice | None:
+    """Return the choice for all workloads of a study; None for a single one, or where spaces differ."""
+    main = study.parts[0].model
+    alike = (part.model.space.choices == main.space.choices and part.model.complete for part in study.parts)
+    if len(study.parts) < 2 or not all(alike):
+        return None
+    return robust_choice(
+        {part.name: part.decision.table for part in study.parts},
+        {part.name: part.decision.feasible for part in study.parts},
+        minimize=main.minimize,
+        maximize=main.maximize,
+    )
+
+
+def several_summary(study: Study) -> dict[str, Any] | None:
+    """Return the same for a program, with the regrets of what is best, or chosen, under a workload."""
+    choice = several(study)
+    if choice is None:
+        return None
+    starred = (part.design(part.decision.chosen) for part in study.parts)
+    shared = set(choice.designs.tolist())
+    named = [design for design in dict.fromkeys((choice.chosen, *choice.best, *starred)) if design in shared]
+    regrets = {str(design): choice.regret_of(design) for design in named if design is not None}
+    best = dict(zip(choice.names, choice.best, strict=True))
+    return {"robust": choice.chosen, "best": best, "feasible_under_all": choice.feasible, "regret": regrets}
 
 
 def our_version() -> str:
@@ -386,10 +341,10 @@ def decided(model: Exploration, runs: Runs | None = None, **options: Any) -> tup
 
 def _robust_unseen(study: Study, points: int | None) -> dict[str, int]:
     """Return the row of the robust design by the workloads under which it is still to be simulated."""
-    found = several(study)
-    if found is None or found.choice.chosen is None:
+    choice = several(study)
+    if choice is None or choice.chosen is None:
         return {}
-    rows = {part: found.row(part.name, found.choice.chosen) for part in study.parts}
+    rows = {part: part.row(choice.chosen) for part in study.parts}
     return {
         part.name: row
         for part, row in rows.items()

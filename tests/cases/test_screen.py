@@ -57,14 +57,14 @@ def test_who_says_a_change_stands_beside_it(small_study):
 
 def test_several_workloads_share_one_screen_with_the_design_for_all(small_study):
     study = small_study[0]
-    found = several(study)
+    chosen = several(study).chosen
     lines = bounded(study_text(study, "study"))
     assert all(part.name in lines[0] for part in study.parts)
-    assert any(line.endswith(f"design {found.choice.chosen}") for line in lines)
+    assert any(line.endswith(f"design {chosen}") for line in lines)
     alone = next(line for line in lines if line.strip().startswith("best alone"))
     for part in study.parts:
         assert f"design {part.decision.table['design'][part.decision.chosen]}" in alone
-        latency = found.value(part.name, found.choice.chosen, "packet_latency_p99")
+        latency = part.decision.table["packet_latency_p99"][part.row(chosen)]
         assert screen_of(part).quantity("packet_latency_p99", latency) in "\n".join(lines)
 
 

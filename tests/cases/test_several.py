@@ -32,36 +32,33 @@ def side(study):
     return several(study)
 
 
-def changed(side, name, **columns):
+def changed(study, name, **columns):
     """The same with other columns under one workload, and the choice made again."""
     from optimize.decisions.decision import robust_choice
 
-    one = side.explorations[name]
-    table = {**one.table, **{key: value for key, value in columns.items() if key != "feasible"}}
-    other = replace(one, table=table, feasible=columns.get("feasible", one.feasible))
-    found = {**side.explorations, name: other}
-    choice = robust_choice(
-        {key: value.table for key, value in found.items()},
-        {key: value.feasible for key, value in found.items()},
-        minimize=one.minimize,
-        maximize=one.maximize,
+    decisions = {part.name: part.decision for part in study.parts}
+    decisions[name] = replace(decisions[name], **columns)
+    return robust_choice(
+        {key: value.table for key, value in decisions.items()},
+        {key: value.feasible for key, value in decisions.items()},
+        minimize=study.parts[0].model.minimize,
+        maximize=study.parts[0].model.maximize,
     )
-    return replace(side, explorations=found, choice=choice)
 
 
 def test_best_designs_are_the_knees_and_all_regrets_stand_in_the_table(study, side):
     knees = [part.design(part.model.knee) for part in study.parts]
-    assert list(side.choice.best) == knees
+    assert list(side.best) == knees
     summary = several_summary(study)
-    assert summary["robust"] == side.choice.chosen and list(summary["best"].values()) == knees
-    assert summary["regret"] == {str(design): side.choice.regret_of(design) for design in side.candidates}
-    assert "robust" in side.candidates[side.choice.chosen]
+    assert summary["robust"] == side.chosen and list(summary["best"].values()) == knees
+    named = dict.fromkeys([side.chosen, *knees, *(part.design(part.decision.chosen) for part in study.parts)])
+    assert summary["regret"] == {str(design): side.regret_of(design) for design in named}
 
 
-def test_nothing_may_be_feasible_under_all(side):
-    count = len(side.explorations["large-packets"].feasible)
-    nothing = changed(side, "large-packets", feasible=np.full(count, False))
-    assert nothing.choice.chosen is None and nothing.choice.best[1] is None
+def test_nothing_may_be_feasible_under_all(study):
+    count = len(study.parts[1].decision.feasible)
+    nothing = changed(study, "large-packets", feasible=np.full(count, False))
+    assert nothing.chosen is None and nothing.best[1] is None
 
 
 def test_the_robust_design_is_simulated_under_each_workload(monkeypatch, tmp_path):
@@ -76,8 +73,8 @@ def test_the_robust_design_is_simulated_under_each_workload(monkeypatch, tmp_pat
 
     monkeypatch.setattr(Runs, "simulate", simulated)
     study = explore_case(specs(), budget_seconds=1e-9, out=tmp_path)
-    found = several(study)
-    assert all(found.choice.chosen in found.simulated[name] for name in found.choice.names)
+    chosen = several(study).chosen
+    assert all(part.row(chosen) in part.decision.results for part in study.parts)
     assert len(asked) == sum(len(part.decision.simulated) for part in study.parts)
 
 
