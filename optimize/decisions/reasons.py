@@ -151,7 +151,6 @@ Evaluate = Callable[[Any], object]
 Interval = tuple[float, float, float]
 
 MOST = 8  # times the traffic up to which is looked
-LEAST = 1000  # share of the traffic, inverted, down to which is looked where nothing is feasible
 TOLERANCE = 3e-4  # of the range looked at: where a search for the traffic stops
 TRIES = 3  # simulations that look for the traffic up to which a design keeps its limits
 
@@ -160,19 +159,11 @@ TRIES = 3  # simulations that look for the traffic up to which a design keeps it
 class Growth:
     """Largest traffic a design carries within its limits."""
 
-    field: str  # the field that scales the traffic
-    # now, most: its value, and the largest with which every limit is kept.
+    # now, most: the field that scales the traffic, and its largest value with which every limit is kept.
     now: float
     most: float
-    # Which limits are missed just above: metric, sign, bound; of a design that does not keep up the word
-    # "stable" alone.
-    over: tuple[tuple[str, str, float], ...]
-    # resource, load: what is fullest there, by the model.
-    resource: str
-    load: float
     # Low, best and high of the limited metrics in a simulation with that traffic; None: not simulated.
     simulated: Mapping[str, Interval] | None = None
-    failed: float | None = None  # a value at which a simulation missed a limit
 
     @property
     def change(self) -> float:
@@ -181,42 +172,26 @@ class Growth:
 
 
 def growth(
-    decision: Decision,
-    evaluate: Evaluate,
-    traffic: str,
-    *,
-    row: int | None = None,
-    factors: Mapping[str, float] | None = None,
+    decision: Decision, evaluate: Evaluate, traffic: str, *, factors: Mapping[str, float] | None = None
 ) -> Growth | None:
-    """Return up to which traffic a design (default: the chosen one) keeps every limit; None if at no traffic.
+    """Return up to which traffic the chosen design keeps every limit; None if at no traffic.
 
     A metric that the decision puts by a factor above the model at this design is assumed to stay above it
     by that factor, if no other ``factors`` of model over truth are given.
     """
-    at = decision.chosen if row is None else row
+    at = decision.chosen
     if at is None:
         return None
     spec = decision.model.spec(at)
     now = float(get_field(spec, traffic))
-    reach = (now, MOST * now) if at == decision.chosen else (now / LEAST, now)
-    targets = _targets(decision, at, factors)
     try:
         found = size(
-            spec, evaluate, traffic, subject_to=targets, within=reach, which="largest",
-            tolerance=TOLERANCE, vectorized=takes_array(spec, traffic),
+            spec, evaluate, traffic, subject_to=_targets(decision, at, factors), within=(now, MOST * now),
+            which="largest", tolerance=TOLERANCE, vectorized=takes_array(spec, traffic),
         )  # fmt: skip
     except ValueError:  # the system takes no other value there
         return None
-    if found.value is None:
-        return None
-    over: tuple[tuple[str, str, float], ...] = ()
-    resource, load = bottleneck(decision, at)
-    if found.misses is not None:
-        columns = metric_columns(evaluate(replace_fields(spec, {traffic: float(found.misses)})))
-        over = _missed(decision, targets, columns)
-        resource = str(columns[RESOURCE][0]) if RESOURCE in columns else resource
-        load = float(columns[LOAD][0]) if LOAD in columns else load
-    return Growth(field=traffic, now=now, most=float(found.value), over=over, resource=resource, load=load)
+    return None if found.value is None else Growth(now=now, most=float(found.value))
 
 
 def simulated_growth(
@@ -244,8 +219,7 @@ def simulated_growth(
         # A limited field of the system stays as it is.
         limits = {name: ends for name, ends in decision.model.subject_to.items() if name in columns}
         ends = {name: _interval(columns, name) for name in limits}
-        over = _over(limits, columns, ends)
-        if not over:
+        if not _over(limits, columns, ends):
             return replace(found, simulated=ends)
         ours, most = metric_columns(evaluate(more)), found.most
         worst = {name: ends[name][0 if limits[name][1] is None else 2] for name in limits}
@@ -254,7 +228,7 @@ def simulated_growth(
         again = growth(decision, evaluate, traffic, factors=factors) if sane and factors else None
         within = again is not None and found.now < again.most < most
         following = again.most if again is not None and within else (found.now * most) ** 0.5
-        found = replace(found, most=following, failed=most, over=over)
+        found = replace(found, most=following)
     row = decision.chosen or 0
     known = {name: decision.interval(name, row) for name in decision.model.subject_to}
     return replace(found, most=found.now, simulated=known)
@@ -265,17 +239,10 @@ def _interval(columns: Any, name: str) -> Interval:
     return low, best, high
 
 
-def _over(
-    limits: Mapping[str, Range], columns: Any, ends: Mapping[str, Interval]
-) -> tuple[tuple[str, str, float], ...]:
-    """Return which limits a simulation misses or may miss."""
-    if STABLE in columns and not columns[STABLE][0]:
-        return ((STABLE, ">=", 1.0),)
-    return tuple(
-        (name, SIGNS[way], bound)
-        for name, way, bound in sides(limits)
-        if way * ends[name][1 + way] > way * bound
-    )
+def _over(limits: Mapping[str, Range], columns: Any, ends: Mapping[str, Interval]) -> bool:
+    """Return whether a simulation misses or may miss a limit."""
+    unstable = STABLE in columns and not columns[STABLE][0]
+    return unstable or any(way * ends[name][1 + way] > way * bound for name, way, bound in sides(limits))
 
 
 def _targets(decision: Decision, row: int, factors: Mapping[str, float] | None = None) -> dict[str, Range]:
@@ -288,15 +255,3 @@ def _targets(decision: Decision, row: int, factors: Mapping[str, float] | None =
         factor = (factors or {}).get(metric, factor)
         targets[metric] = (None if low is None else low * factor, None if high is None else high * factor)
     return targets
-
-
-def _missed(
-    decision: Decision, targets: Mapping[str, Range], columns: Any
-) -> tuple[tuple[str, str, float], ...]:
-    """Return which limits a point of the model misses, in the limits' own values."""
-    found = [(STABLE, ">=", 1.0)] if STABLE in targets and not columns[STABLE][0] else []
-    missed = {
-        (name, way) for name, way, target in sides(targets) if way * float(columns[name][0]) > way * target
-    }
-    limits = [one for one in sides(decision.model.subject_to) if one[0] != STABLE and one[:2] in missed]
-    return (*found, *((name, SIGNS[way], bound) for name, way, bound in limits))

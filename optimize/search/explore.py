@@ -69,9 +69,7 @@ def shown_steps(*, always: bool) -> Callable[[object], None]:
     return show
 
 
-def announced(
-    show: Callable[[int, int], None], *, then: str = "", least: float = LONG
-) -> Callable[[int, int], None]:
+def announced(show: Callable[[int, int], None], *, then: str = "") -> Callable[[int, int], None]:
     """Return a function that says once, on a terminal, how long designs take in all, then shows progress.
 
     It is told by the first that are done, a second after the begin: none is evaluated twice for it.
@@ -85,7 +83,7 @@ def announced(
         begun[:] = begun or [now, done]
         if not told and now - begun[0] >= SECONDS and done > begun[1]:
             told, seconds = True, (total - begun[1]) * (now - begun[0]) / (done - begun[1])
-            if seconds >= least:
+            if seconds >= LONG:
                 text = f"{total} designs: at most about {span(math.ceil(seconds))}{then}"
                 print(text, file=sys.stderr, flush=True)
         show(done, total)
