@@ -28,8 +28,15 @@ from qmodels.systems.composed import steps
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import HyperExponential
-from qmodels.systems.laws.times import Deterministic, Erlang, Exponential, Law, LogNormal, Uniform
+from qmodels.systems.laws.times import (
+    Deterministic,
+    Erlang,
+    Exponential,
+    HyperExponential,
+    Law,
+    LogNormal,
+    Uniform,
+)
 from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.systems.memory.dram_system import DramSystem, Packets, StridedBlocks, dram
 from qmodels.systems.memory.dram_timing import PRESETS
