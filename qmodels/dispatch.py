@@ -93,7 +93,7 @@ def bounds(spec: Any) -> BoxBounds:
     kind = kind_of(spec)
     if kind.name != "packet-processor":
         raise TypeError(f"bounds needs a kind with bounds, the packet processor, got {kind.name!r}")
-    from qmodels.packet_processor.bounds.ends import packet_processor_bounds
+    from qmodels.packet_processor.bounds import packet_processor_bounds
 
     return packet_processor_bounds(spec)
 

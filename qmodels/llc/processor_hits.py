@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray, IntArray
-from qmodels.llc.kept import TINY, kept_hit, lru_held, stage_rates
+from qmodels.llc.hierarchy import LEAST, kept_hit, lru_held, stage_rates
 from qmodels.llc.victim import next_lines, occupied_lines, victim_level
 from qmodels.systems.cache.llc_processor import LlcProcessor
 from qmodels.systems.cache.spec import line_popularity
@@ -185,7 +185,7 @@ def _grouped(level: _Slices) -> _Slices:
     )
     number = np.add.reduceat(count, cuts, axis=1)
     rate, own = (
-        np.add.reduceat(count * values, cuts, axis=1) / np.maximum(number, TINY) for values in (rate, own)
+        np.add.reduceat(count * values, cuts, axis=1) / np.maximum(number, LEAST) for values in (rate, own)
     )
     return replace(level, rate=rate, own=own, count=number)
 

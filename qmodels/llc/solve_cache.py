@@ -10,8 +10,7 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.llc.characteristic_time import hit_ratios
-from qmodels.llc.hierarchy import copy_levels, exclusive_levels, inclusive_levels, smooth_nodes
-from qmodels.llc.kept import kept_levels
+from qmodels.llc.hierarchy import copy_levels, exclusive_levels, inclusive_levels, kept_levels, smooth_nodes
 from qmodels.systems.cache.spec import HASHES, CacheSystem, line_popularity, slice_of
 from qmodels.systems.spec.answer import Answer
 

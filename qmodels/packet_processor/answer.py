@@ -17,8 +17,7 @@ from qmodels.packet_processor.following.recording import overloaded, rotation_of
 from qmodels.packet_processor.following.waits import PILED_UP
 from qmodels.packet_processor.latency import Latency, latency
 from qmodels.packet_processor.link_waits import link_shares
-from qmodels.packet_processor.load import OperatingPoint, operate
-from qmodels.packet_processor.overflow import blocking
+from qmodels.packet_processor.load import OperatingPoint, blocking, operate
 from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.systems.memory.dram_timing import PRESETS
 from qmodels.systems.packets.free_list import allocation_accesses

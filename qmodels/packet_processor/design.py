@@ -13,8 +13,8 @@ from qmodels.checks import FloatArray
 from qmodels.llc import hit_ratios
 from qmodels.numerics.tables import distinct
 from qmodels.packet_processor.controllers.table import Controlled, check_controlled, controlled
-from qmodels.packet_processor.trials.columns import TrialColumns, trial_columns
 from qmodels.packet_processor.trials.density import Density, RowVisits, density, row_visits
+from qmodels.packet_processor.trials.walk import TrialColumns, trial_columns
 from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.systems.memory.dram_system import Dram, DramSystem
 from qmodels.systems.memory.memory_map import scatter

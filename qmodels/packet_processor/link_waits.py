@@ -17,7 +17,7 @@ from qmodels.noc.waits import find_waits, saturation_load
 from qmodels.numerics.kernels import part
 from qmodels.numerics.tables import between, distinct
 from qmodels.packet_processor.design import Columns
-from qmodels.queues.general.paced import mean_work
+from qmodels.queues.general.transient import mean_work
 from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.router import PacketClass
 from qmodels.systems.noc.routes import EJECTION

@@ -62,11 +62,19 @@ from qmodels.packet_processor.ring import (
     enter,
     set_segment_gap,
 )  # fmt: skip
-from qmodels.packet_processor.trials.conflicts import by_visits, chain, outstanding_writes, start_conflicts
+from qmodels.packet_processor.trials.conflicts import (
+    by_visits,
+    chain,
+    outstanding_writes,
+    reads_meet,
+    start_conflicts,
+    visits_at_bank,
+    write_changes,
+    writes_meet,
+)
 from qmodels.packet_processor.trials.crossings import crossings
-from qmodels.packet_processor.trials.rows import reads_meet, visits_at_bank, write_changes, writes_meet
 from qmodels.packet_processor.trials.walk import EXTRA, FORCED, SQUARED
-from qmodels.queues.general.paced import mean_work
+from qmodels.queues.general.transient import mean_work
 
 (
     BANK_WAIT, BUS_WAIT, WRITE_BUS_WAIT, BUS_OTHERS, WRITE_OTHERS, BACKLOG, OVERLAP, KEPT, FROM_READS,

@@ -31,8 +31,7 @@ from qmodels.packet_processor.numbers import (
     STEP,
     TRAINS,
 )  # fmt: skip
-from qmodels.queues.general.paced import mean_work, train_area
-from qmodels.queues.general.transient import mean_of_first_waits
+from qmodels.queues.general.transient import mean_of_first_waits, mean_work, train_area
 
 NODES = 6
 FULLEST = 0.97

@@ -37,7 +37,7 @@ class Shared(NamedTuple):
     # visits, starts: tables of the walks, (walks, arcs, kinds, points) and (walks, kinds, points).
     visits: FloatArray
     starts: FloatArray
-    # arcs, reads: see `qmodels.packet_processor.trials.columns.TrialColumns`.
+    # arcs, reads: see `qmodels.packet_processor.trials.walk.TrialColumns`.
     arcs: FloatArray
     reads: FloatArray
     rows: FloatArray  # visits of a packet to rows, accesses within one and across, (designs, 3, sizes)

@@ -38,17 +38,18 @@ from qmodels.packet_processor.numbers import (
     STEP,
     TRAINS,
 )  # fmt: skip
-from qmodels.packet_processor.trials.conflicts import chain, outstanding_writes
-from qmodels.packet_processor.trials.density import held, near
-from qmodels.packet_processor.trials.rows import (
+from qmodels.packet_processor.trials.conflicts import (
+    chain,
     open_for_later,
+    outstanding_writes,
     read_changes,
     visits_at_bank,
     write_changes,
     writes_meet,
 )
+from qmodels.packet_processor.trials.density import held, near
 from qmodels.packet_processor.trials.walk import EXTRA
-from qmodels.queues.general.paced import mean_work, train_area
+from qmodels.queues.general.transient import mean_work, train_area
 
 (
     NEAR, HELD, ASKED, REQUEST_PEAK, REQUEST_USED, REQUEST_WAIT, REQUEST_BLOCKED, RESPONSE_PEAK,

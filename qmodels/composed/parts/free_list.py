@@ -11,7 +11,7 @@ from qmodels.checks import FloatArray
 from qmodels.composed.streams import PartAnswer, Response, Stream
 from qmodels.networks.open.qna import departing_scv, merging_weight, service_noise, split_scv
 from qmodels.networks.station import mixture
-from qmodels.packet_processor.overflow import blocked_by_size
+from qmodels.packet_processor.load import blocked_by_size
 from qmodels.queues.general.gg1 import gg1_klb
 from qmodels.systems.composed.steps import Allocate
 from qmodels.systems.packets.free_list import FreeList, allocation_accesses

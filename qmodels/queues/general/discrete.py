@@ -12,7 +12,7 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.laws.of_law import Laws, service_moments
-from qmodels.queues.general._embedded import decay_root, embedded_weights
+from qmodels.queues.general.mg1k import decay_root, embedded_weights
 from qmodels.queues.load import Load, load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult

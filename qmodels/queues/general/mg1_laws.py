@@ -14,9 +14,9 @@ from qmodels.checks import FloatArray
 from qmodels.laws.formulas import Formulas
 from qmodels.laws.of_law import renewal
 from qmodels.queues.distributions import tabulated
-from qmodels.queues.general._embedded import arrival_tails, embedded_weights
 from qmodels.queues.general._mg1_tails import MG1Tails
 from qmodels.queues.general.mg1 import mg1_waiting_time, mg1_waiting_time_variance
+from qmodels.queues.general.mg1k import arrival_tails, embedded_weights
 from qmodels.queues.load import load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult

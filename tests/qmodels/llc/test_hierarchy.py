@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.llc import copy_levels, exclusive_levels, hit_ratios, inclusive_levels
-from qmodels.llc.kept import lru_held
+from qmodels.llc.hierarchy import lru_held
 from qmodels.llc.victim import occupied_lines, victim_level
 from qmodels.traffic import Zipf
 

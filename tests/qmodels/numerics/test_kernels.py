@@ -13,7 +13,7 @@ from qmodels.noc import fixed_point, interleaved
 from qmodels.numerics import kernels
 from qmodels.numerics.tables import remembered
 from qmodels.packet_processor import balance, lone_packet, meeting
-from qmodels.packet_processor.bounds import waits as operating
+from qmodels.packet_processor import bounds as operating
 from qmodels.packet_processor.following import recursion, waits
 from qmodels.packet_processor.following.waits import run
 from qmodels.systems.lowering import compile_part

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import qmodels as qm
 from cases.study.goals import WORKLOADS, default_processor
 from optimize import replace_fields
-from qmodels.packet_processor.bounds.ends import SPANS
+from qmodels.packet_processor.bounds import SPANS
 from qmodels.traffic import OnOff
 
 POINTS: dict[str, tuple[float, ...]] = {

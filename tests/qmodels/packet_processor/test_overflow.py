@@ -53,7 +53,7 @@ def test_longer_lists_overflow_less_and_the_papers_never() -> None:
 
 def test_scaled_long_lists_err_on_the_side_of_refusing(monkeypatch: pytest.MonkeyPatch) -> None:
     exact = qm.solve(processor(200, gbps=60.0)).blocking_probability
-    monkeypatch.setattr("qmodels.packet_processor.overflow.LONGEST", 100)
+    monkeypatch.setattr("qmodels.packet_processor.load.LONGEST", 100)
     scaled = qm.solve(processor(200, gbps=60.0)).blocking_probability
     assert exact <= scaled
 

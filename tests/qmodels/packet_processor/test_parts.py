@@ -15,7 +15,7 @@ from qmodels.packet_processor.controllers.stream import follow, numbers
 from qmodels.packet_processor.link_waits import FRACTIONS, blocking_factors, blocking_nodes, link_shares
 from qmodels.packet_processor.lone_packet import pass_on, walks
 from qmodels.packet_processor.meeting import POINTER_WAIT, SLICE_WAIT, TRIAL_ACCESSES, wait_elsewhere
-from qmodels.packet_processor.trials import crossings, rows
+from qmodels.packet_processor.trials import conflicts, crossings
 from qmodels.packet_processor.trials.conflicts import chain
 from qmodels.packets import ProcessorNoc
 from qmodels.queues import md1, mg1
@@ -173,14 +173,16 @@ def test_operations_wait_as_in_mg1() -> None:
 
 def test_a_bank_is_free_for_an_access_less_often_the_more_others_and_the_longer() -> None:
     one = design(OWN_CUT=0.5, OWN_BEFORE=4.0, PLACES=8.0)
-    alone = rows.row_miss_bank_free(one, 0.6, 10.0, 0.0, 20.0)
+    alone = conflicts.row_miss_bank_free(one, 0.6, 10.0, 0.0, 20.0)
     # Two of the packet's own accesses lie within the time, each cut half the time and on an eighth of places.
     assert alone == pytest.approx(0.6 * np.exp(-0.5 * 0.6 * 2 / 8))
-    assert rows.row_miss_bank_free(one, 0.6, 10.0, 0.03, 20.0) == pytest.approx(alone * np.exp(-0.03 * 20.0))
+    assert conflicts.row_miss_bank_free(one, 0.6, 10.0, 0.03, 20.0) == pytest.approx(
+        alone * np.exp(-0.03 * 20.0)
+    )
     # After an access of this packet: its own visit counts if it was not long enough ago.
-    assert rows.clear_after(0.01, 0.02, 20.0, 30.0, 1.0) == pytest.approx(np.exp(-0.02 * 20))
-    assert rows.clear_after(0.01, 0.02, 20.0, 10.0, 1.0) == 0.0
-    assert rows.clear_after(0.01, 0.02, 20.0, 10.0, 0.0) == pytest.approx(np.exp(-0.03 * 20))
+    assert conflicts.clear_after(0.01, 0.02, 20.0, 30.0, 1.0) == pytest.approx(np.exp(-0.02 * 20))
+    assert conflicts.clear_after(0.01, 0.02, 20.0, 10.0, 1.0) == 0.0
+    assert conflicts.clear_after(0.01, 0.02, 20.0, 10.0, 0.0) == pytest.approx(np.exp(-0.03 * 20))
 
 
 def test_a_refresh_closes_the_rows_of_its_rank_alone() -> None:

@@ -56,7 +56,7 @@ from qmodels.queues import (
     polling_limited,
     weighted_round_robin,
 )
-from qmodels.queues.general._embedded import arrival_tails
+from qmodels.queues.general.mg1k import arrival_tails
 
 intensities = st.floats(1e-3, 0.999)
 rates = st.floats(1e-4, 1e4)

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from qmodels.laws import Empirical, Exponential
 from qmodels.queues import fb_response_time, lindley_waiting_times, mg1_fb, mg1_srpt, mxg1, srpt_response_time
-from qmodels.queues.general.paced import mean_work, train_area
+from qmodels.queues.general.transient import mean_work, train_area
 
 REPLICATIONS, JOBS = 20, 12_000
 STUDENT = 3.883  # 99.9 % two-sided, 19 degrees of freedom
