@@ -1,4 +1,4 @@
-"""What the screen of a study says holds in simulations of its own, eight times as long (by night)."""
+"""What the screen of a study says holds in simulations of its own, four times as long (by night)."""
 
 from dataclasses import dataclass
 from math import hypot
@@ -15,7 +15,7 @@ from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.spec.text.toml import spec_from_toml
 from validate import simulate
 
-LONG = {"replications": 32, "seed": 1, "confidence": 0.9}
+LONG = {"replications": 16, "seed": 1, "confidence": 0.9}
 NEAR, SHARE = 0.05, 0.25
 """What a rounded change may be off: five points, or a quarter of it."""
 
