@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import special
 
+from qmodels.numerics import largest
 from qmodels.numerics.largest import largest_moments
 from qmodels.numerics.mixing import Mixing
 
@@ -23,6 +25,25 @@ def test_constant_times_end_with_the_last_start():
 def test_starts_far_apart_leave_the_last_alone():
     mean, variance = largest_moments(mean=1.0, variance=0.5, count=[4, 1], start=[0.0, 100.0])
     assert mean == pytest.approx(101.0, rel=1e-3) and variance == pytest.approx(0.5, rel=2e-2)
+
+
+@given(scv=st.floats(0.1, 100.0), reach=st.floats(1e-6, 1e3), count=st.integers(8, 128))
+def test_series_give_all_digits_of_a_law(scv, reach, count):
+    """Of a gamma law at many times the same comes out as where each is found by itself."""
+    times = {"mean": 1.0, "variance": scv, "count": 1, "start": reach * np.linspace(-1.0, 1.0, count)}
+    found = largest_moments(**times)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(largest, "MANY_TIMES", np.inf)
+        assert found == pytest.approx(largest_moments(**times), rel=1e-12, abs=1e-12 * reach**2)
+
+
+def test_a_law_of_many_times_is_found_at_few(monkeypatch):
+    """The incomplete gamma function is what the last of a long batch costs."""
+    asked = []
+    plain = special.gammainc
+    monkeypatch.setattr(special, "gammainc", lambda shape, x: asked.append(np.size(x)) or plain(shape, x))
+    largest_moments(mean=1.0, variance=2.0, count=1, start=np.linspace(0.0, 3.0, 64))
+    assert 0 < sum(asked) < 500
 
 
 @given(
