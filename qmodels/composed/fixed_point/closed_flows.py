@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from math import sqrt
 
 import numpy as np
@@ -163,6 +164,7 @@ def set_seen_rate(state: State, flow: Flow) -> None:
     some = [pool for pool in state.curves if flow.name in state.shared(pool)]
     kept = None if some else pool_waits(state)
 
+    @cache
     def beyond(seen: float) -> float:
         met = kept or pool_waits(state, {flow.name: max(seen, LEAST)})
         return float(latency_of(state, flow, state.view(flow, seen), met).span.mean) - time

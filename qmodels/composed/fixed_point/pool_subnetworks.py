@@ -162,6 +162,7 @@ def _make_subnetwork(state: State, pool: str, flows: set[str]) -> PoolSubnetwork
 def _limit_beside(state: State, pool: str, limit: float, asked: set[str]) -> float:
     """Return the factor of the rates at which a part inside a pool is full, at most ``limit``."""
 
+    @cache
     def beyond(factor: float) -> float:
         rates = state.scaled(pool, state.rates, factor)
         loads = state.parts_inside(pool).loads(rates, asked, state.among_inside(pool, rates))
@@ -273,6 +274,7 @@ def lossy_pool(
         speeds = _leaving(known[np.minimum(np.arange(jobs), known.size - 1)], rate, scv)
         return birth_death_law(np.full(jobs, rate), speeds), speeds
 
+    @cache
     def more(inside: float) -> float:
         return rate * (1.0 - float(law_at(inside, tokens)[0][-1])) - inside
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -231,6 +232,7 @@ def slowdown(state: State, pool: str, rates: Rates, hold: float) -> float:
     key = ("factor", pool, hold, *now)
     if key not in state.known:
 
+        @cache
         def beyond(factor: float) -> float:
             time = held_without_pool(state, pool, factor * taken)
             return (1 / time if time > 0 else INF) - 1 / hold
