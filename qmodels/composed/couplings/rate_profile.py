@@ -71,7 +71,7 @@ class Profile:
         self._lone: dict[int, list[float]] = {}
         self._near: dict[int, int] = {}
         self._traced: set[int] = set()  # parts that others leave traces in
-        self._last: tuple[tuple[float, ...], list[float]] = (), []
+        self._last: tuple[tuple[float, ...], dict[int, float]] = (), {}
         self.servers = {part: count for part, count in servers.items() if self.first.get(part, 0.0) > 0}
 
     def _row(self, k: int) -> list[float]:
@@ -108,7 +108,8 @@ class Profile:
 
     def _reach(self, rate: float) -> None:
         """Know as far as a rate."""
-        self._know(bisect_left(self._asked, rate))
+        if self._count and rate > self._asked[self._count - 1]:
+            self._know(bisect_left(self._asked, rate))
 
     def _number(self, k: int, part: int) -> float:
         return self._asked[k] * self._row(k)[part]
@@ -125,13 +126,13 @@ class Profile:
         self._near[part] = k
         return k
 
-    def _at_rate(self, rate: float, row: Callable[[int], list[float]]) -> list[float]:
+    def _at_rate(self, rate: float) -> list[float]:
         """Interpolate between the rows of two rates; beyond the last one that is known its row."""
         k = bisect_right(self._asked, rate, 0, self._count)
         if k == 0 or k == self._count:
-            return row(k - 1 if k else 0)
+            return self._row(k - 1 if k else 0)
         step, width = rate - self._asked[k - 1], self._asked[k] - self._asked[k - 1]
-        return [(b - a) / width * step + a for a, b in zip(row(k - 1), row(k), strict=True)]
+        return [(b - a) / width * step + a for a, b in zip(self._row(k - 1), self._row(k), strict=True)]
 
     @property
     def limit(self) -> float:
@@ -148,7 +149,7 @@ class Profile:
     def times_near(self, rate: float) -> dict[str, float]:
         """Return the mean time of a job at each part at a rate, the last known one's beyond. [ns]."""
         self._reach(rate)
-        return dict(zip(self.parts, self._at_rate(rate, self._row), strict=True))
+        return dict(zip(self.parts, self._at_rate(rate), strict=True))
 
     @property
     def times(self) -> dict[str, FloatArray]:
@@ -179,7 +180,7 @@ class Profile:
         self._reach(rate)
         if rate >= self._limit:
             return float("inf")
-        return float(sum(self._at_rate(rate, self._row)))
+        return float(sum(self._at_rate(rate)))
 
     def rate_of(self, total: float) -> float:
         """Return the rate at which all parts together take so long, the last one if they never do."""
@@ -231,7 +232,8 @@ class Profile:
         k = self._below(found, part)
         # Beyond the last of them along the line to it.
         other = k + 1 if k + 1 < self._count else k - 1
-        time, here = self._row(k)[part], self._number(k, part)
+        time = self._row(k)[part]
+        here = self._asked[k] * time
         if found <= here or other < 0:
             return time
         width = self._number(other, part) - here
@@ -260,15 +262,17 @@ class Profile:
         if self._alone_at is None:
             return [0.0] * len(found)
         self._reach(rate)
-        now = self._at_rate(rate, self._alone)
-        state = (self._count, len(self._traced), *found)
+        more = [0.0] * len(found)
+        if not more:
+            return more
+        self._alone_at_rate(rate, 0)  # which tells what is traced
+        state = self._count, len(self._traced), *found
         if self._last[0] != state:
-            times = [
-                self._alone_with(number, part) if part in self._traced else now[part]
-                for part, number in enumerate(found)
-            ]
-            self._last = state, times
-        return [time - then for time, then in zip(now, self._last[1], strict=True)]
+            traced = (part for part in range(len(found)) if part in self._traced)
+            self._last = state, {part: self._alone_with(found[part], part) for part in traced}
+        for part, then in self._last[1].items():
+            more[part] = self._alone_at_rate(rate, part) - then
+        return more
 
     def _alone_with(self, found: float, part: int) -> float:
         """Return the time alone at a part in its state with so many."""
@@ -277,7 +281,16 @@ class Profile:
         if here < found and k + 1 < self._count:
             width = self._number(k + 1, part) - here
             rate = (self._asked[k + 1] - rate) / width * (found - here) + rate
-        return self._at_rate(rate, lambda k: self._alone(k)[part : part + 1])[0]
+        return self._alone_at_rate(rate, part)
+
+    def _alone_at_rate(self, rate: float, part: int) -> float:
+        """Return the time alone at a part in its state at a rate."""
+        k = bisect_right(self._asked, rate, 0, self._count)
+        before = self._alone(k - 1 if k else 0)[part]
+        if k == 0 or k == self._count:
+            return before
+        step, width = rate - self._asked[k - 1], self._asked[k] - self._asked[k - 1]
+        return (self._alone(k)[part] - before) / width * step + before
 
 
 def profile_of(
