@@ -8,16 +8,17 @@ from functools import cache, lru_cache, partial
 from itertools import combinations
 from math import isclose
 from operator import mul
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import bdtrc
 
-from qmodels.composed.parts.dram_times import Together, access_times, batches_together, last_times
+from qmodels.composed.parts.dram_times import Overlaps, Together, access_times, last_times, overlaps_of
 from qmodels.composed.stalls import Stall, one_stall
 from qmodels.composed.streams import InOrder, PartAnswer, Response, Stream
 from qmodels.memory.dram.limits import binding
-from qmodels.memory.dram.mixture import Kind, Mixed, alone_columns, mixed_waits, pure_waits
+from qmodels.memory.dram.mixture import Alone, Kind, Mixed, Sort, mixed_waits, pure_waits
 from qmodels.networks.open.qna import departing_scv, merging_weight, service_noise, split_scv
 from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.systems.memory.dram_system import DramSystem, Packets, RandomBlocks, StridedBlocks
@@ -47,12 +48,28 @@ IN_ORDER = "accesses of several kinds in order are taken for batches of their me
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Asked:
+    """What streams ask of a DRAM, but for their rates."""
+
+    spec: DramSystem  # the DRAM as they find it, see `rows_of_reads`
+    sorts: tuple[Sort, ...]  # the kinds of packets
+    # Of each stream its kinds, each with the share of the issues, and the accesses of an issue.
+    of: tuple[tuple[tuple[int, float], ...], ...]
+    accesses: tuple[tuple[float, ...], ...]
+    each: tuple[int, ...]  # of each stream, see `_each`
+    alone: tuple[Alone, ...]  # each kind alone
+    overlaps: Overlaps  # of the kinds
+    # doubts, small: what speaks against the numbers; the last in the order of all.
+    doubts: tuple[str, ...]
+    small: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Offered:
     """Accesses that the streams ask for, by kind."""
 
+    asked: Asked
     kinds: tuple[Kind, ...]  # all kinds of packets with the accesses of each [blocks/cycle]
-    # Of each stream its kinds, each with the share of the issues.
-    of: tuple[tuple[tuple[int, float], ...], ...]
     together: tuple[Together, ...]  # of each kind, how far its channels and banks have the same batches
     scv: float  # squared coefficient of variation of the times between issues, all streams together
 
@@ -69,12 +86,10 @@ def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
     burstier or smoother than Poisson ones multiply waits by what two moments say of M/G/1, with the SCV
     that is left of them where streams meet and are split among channels and banks.
     """
-    streams, g = _some(streams), spec.geometry
-    few = FEW_ROWS * g.channels * g.channel_banks * g.row_blocks
-    small = (SMALL,) * any(s.blocks < few and not _goes_along(s) for s in streams)
-    spec = rows_of_reads(spec, streams)
+    streams = _some(streams)
     offered = _offered(spec, streams)
-    mixed, doubts = _waits(spec, offered, streams)
+    spec = offered.asked.spec
+    mixed, doubts = _waits(offered, streams)
     load = mixed.load
     left = split_scv(offered.scv, 1 / spec.geometry.channels)
     total = sum(s.rate for s in streams)
@@ -84,11 +99,11 @@ def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
     bursts = (1 - min(load, 1.0) ** 2) * max(offered.scv - left, 0.0)
     leaving = 1 - weight + weight * float(departing) + bursts
     keys = [
-        (kinds, float(split_scv(leaving, stream.rate / total)), _each(stream))
-        for stream, kinds in zip(streams, offered.of, strict=True)
+        (kinds, float(split_scv(leaving, stream.rate / total)), each)
+        for stream, kinds, each in zip(streams, offered.asked.of, offered.asked.each, strict=True)
     ]
 
-    times_of = cache(partial(_times_of, spec, offered, mixed))
+    times_of = cache(partial(_times_of, offered, mixed))
 
     def find(key: Any) -> Response:
         kinds, scv, each = key
@@ -96,7 +111,9 @@ def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
         found = _response(spec, mixed, [(share, times_of(k)) for k, share in kinds if stable], scv)
         return _scattered(spec, offered, mixed, kinds, each, found) if each else found
 
-    return PartAnswer(responses=InOrder(keys, find), intensity=dram_loads(mixed), doubts=doubts + small)
+    return PartAnswer(
+        responses=InOrder(keys, find), intensity=dram_loads(mixed), doubts=doubts + offered.asked.small
+    )
 
 
 def _each(stream: Stream) -> int:
@@ -153,8 +170,7 @@ def _scattered(
 def dram_load(spec: DramSystem, streams: tuple[Stream, ...]) -> float:
     """Return the intensity of the fullest resource of a DRAM."""
     streams = _some(streams)
-    spec = rows_of_reads(spec, streams)
-    return _waits(spec, _offered(spec, streams), streams)[0].load
+    return _waits(_offered(spec, streams), streams)[0].load
 
 
 def rows_of_reads(spec: DramSystem, streams: tuple[Stream, ...]) -> DramSystem:
@@ -210,23 +226,25 @@ class _OfKind(NamedTuple):
     stall: Stall
 
 
-def _times_of(spec: DramSystem, offered: Offered, mixed: Mixed, k: int) -> _OfKind:
+def _times_of(offered: Offered, mixed: Mixed, k: int) -> _OfKind:
     """Return the times of a kind, by its number."""
-    kind, waits = offered.kinds[k], mixed.waits[min(k, len(mixed.waits) - 1)]
+    spec, kind, waits = offered.asked.spec, offered.kinds[k], mixed.waits[min(k, len(mixed.waits) - 1)]
     hits = mixed.row_hit_ratio[min(k, len(mixed.row_hit_ratio) - 1)]
     opened = mixed.opened[min(k, len(mixed.opened) - 1)]
     times = access_times(spec, waits, hits, write=kind.write, scv=offered.scv)
-    first, last, size, rows = alone_columns(spec, kind, opened)
+    alone = offered.asked.alone[k]
+    first, last = alone.columns(opened)
+    size, rows = alone.times.size, alone.times.banks
     reach = max(last - first, 0.0) if kind.blocks > 1 else 0.0
     refresh = float(waits.refresh)
     # Alone an access meets refreshes and the rows that others have left open.
-    alone = times.fixed + times.opening + times.alone + refresh
+    by_itself = times.fixed + times.opening + times.alone + refresh
     return _OfKind(
         blocks=kind.blocks,
         access=(times.mean, times.variance),
         last=last_times(kind, times, offered.together[k], reach=reach, size=size, rows=rows),
-        alone=alone,
-        alone_last=alone + reach,
+        alone=by_itself,
+        alone_last=by_itself + reach,
         paused=refresh + float(waits.backlog),
         alone_paused=refresh,
         stall=Stall(float(waits.refreshed), float(waits.reach["refresh"]) / 2 / spec.clock_ghz),
@@ -271,12 +289,9 @@ def _mixture(parts: Sequence[tuple[float, float, float]]) -> tuple[float, float]
     return mean, spread
 
 
-def _waits(spec: DramSystem, offered: Offered, streams: tuple[Stream, ...]) -> tuple[Mixed, tuple[str, ...]]:
+def _waits(offered: Offered, streams: tuple[Stream, ...]) -> tuple[Mixed, tuple[str, ...]]:
     """Return the waits of all kinds, those of one kind of traffic as the DRAM's own model has them."""
-    kinds = offered.kinds
-    doubts = [ALLOCATED] if sum(map(_allocated, streams)) > 1 else []
-    if _split(streams):
-        doubts.append(JOINED)
+    kinds, spec, doubts = offered.kinds, offered.asked.spec, list(offered.asked.doubts)
     if _keep_distance(streams):
         doubts.append(DISTANCE)
     traffic = _own_traffic(kinds, ordered=spec.scheduler == "in-order")
@@ -307,8 +322,12 @@ def _own_traffic(kinds: Sequence[Kind], *, ordered: bool) -> Any:
     return None
 
 
+def _addresses(stream: Stream) -> str:
+    return str(getattr(stream.step, "addresses", "random"))
+
+
 def _allocated(stream: Stream) -> bool:
-    return getattr(stream.step, "addresses", "random") == "allocated"
+    return _addresses(stream) == "allocated"
 
 
 def _goes_along(stream: Stream) -> bool:
@@ -318,8 +337,7 @@ def _goes_along(stream: Stream) -> bool:
 
 def _is_anywhere(stream: Stream) -> bool:
     """Return whether a batch begins anywhere, and is of one read or of several short runs of a free list."""
-    addresses = getattr(stream.step, "addresses", "random")
-    return addresses == "random" or (addresses == "allocated" and not _goes_along(stream))
+    return _addresses(stream) == "random" or (_allocated(stream) and not _goes_along(stream))
 
 
 def _joined(stream: Stream) -> str:
@@ -343,29 +361,81 @@ def _keep_distance(streams: tuple[Stream, ...]) -> bool:
 
 
 def _offered(spec: DramSystem, streams: tuple[Stream, ...]) -> Offered:
-    found: dict[Any, float] = {}
-    of = []
-    for number, stream in enumerate(streams):
-        along = _goes_along(stream)
-        mine = []
-        for blocks, accesses, share in batch_groups(stream):
-            # Streams of one kind of random packets are one; each that goes on has places of its own.
-            own = (stream.run, _joined(stream) or number) if along else (0.0, -1)
-            key = (blocks, stream.write, *own)
-            found[key] = found.get(key, 0.0) + accesses / spec.clock_ghz
-            mine.append((key, share))
-        of.append(mine)
-    kinds = {key: Kind(blocks=key[0], write=key[1], rate=rate, run=key[2]) for key, rate in found.items()}
-    order = list(kinds)
-    rates = np.array([s.rate for s in streams])
-    share = rates / rates.sum()
+    asked = _asked(spec, tuple(map(_unpaced, streams)))
+    rates = [0.0] * len(asked.sorts)
+    for stream, kinds, accesses in zip(streams, asked.of, asked.accesses, strict=True):
+        for (k, _), each in zip(kinds, accesses, strict=True):
+            rates[k] += stream.rate * each / spec.clock_ghz
+    kinds = tuple(
+        Kind(blocks, write, rate, run) for (blocks, write, run), rate in zip(asked.sorts, rates, strict=True)
+    )
+    issues = np.array([s.rate for s in streams])
+    share = issues / issues.sum()
     weight = merging_weight(float(share @ share), 0.5)
     return Offered(
-        kinds=tuple(kinds.values()),
-        of=tuple(tuple((order.index(key), part) for key, part in mine) for mine in of),
-        together=batches_together(spec, tuple(kinds.values())),
+        asked=asked,
+        kinds=kinds,
+        together=asked.overlaps.at(rates),
         scv=1 - weight + weight * float(share @ [s.scv for s in streams]),
     )
+
+
+_Unpaced: TypeAlias = tuple[bytes, bool, float, float, str, str, Any]
+"""Of a stream its batches, whether it writes, run and blocks; of its step, addresses, stream and blocks."""
+
+
+def _unpaced(stream: Stream) -> _Unpaced:
+    """Return what a stream asks for at whatever rate."""
+    blocks = getattr(stream.step, "blocks", None)
+    step = _addresses(stream), _joined(stream), blocks if isinstance(blocks, int) else None
+    return stream.batch.tobytes(), stream.write, stream.run, stream.blocks, *step
+
+
+@lru_cache(maxsize=256)
+def _asked(spec: DramSystem, unpaced: tuple[_Unpaced, ...]) -> Asked:
+    """Return what streams ask of a DRAM that has the same answer at all rates."""
+    streams = tuple(_at_any_rate(*one) for one in unpaced)
+    g = spec.geometry
+    doubts = [ALLOCATED] if sum(map(_allocated, streams)) > 1 else []
+    doubts += [JOINED] if _split(streams) else []
+    few = FEW_ROWS * g.channels * g.channel_banks * g.row_blocks
+    small = (SMALL,) * any(s.blocks < few and not _goes_along(s) for s in streams)
+    spec = rows_of_reads(spec, streams)
+    sorts: dict[Any, Sort] = {}
+    of = []
+    for number, stream in enumerate(streams):
+        # Streams of one kind of random packets are one; each that goes on has places of its own.
+        along = _goes_along(stream)
+        own = (stream.run, _joined(stream) or number) if along else (0.0, -1)
+        mine = []
+        for blocks, _, share in batch_groups(stream):
+            key = (blocks, stream.write, *own)
+            sorts.setdefault(key, (blocks, stream.write, own[0]))
+            mine.append((list(sorts).index(key), share))
+        of.append(tuple(mine))
+    alone = tuple(Alone(spec, blocks, write) for blocks, write, _ in sorts.values())
+    return Asked(
+        spec=spec,
+        sorts=tuple(sorts.values()),
+        of=tuple(of),
+        accesses=tuple(tuple(accesses for _, accesses, _ in _sizes(one[0])) for one in unpaced),
+        each=tuple(map(_each, streams)),
+        alone=alone,
+        overlaps=overlaps_of(spec, alone),
+        doubts=tuple(doubts),
+        small=small,
+    )
+
+
+def _at_any_rate(
+    batch: bytes, write: bool, run: float, blocks: float, addresses: str, stream: str, each: Any
+) -> Stream:
+    step = SimpleNamespace(addresses=addresses, stream=stream, blocks=each)
+    law, nowhere = np.frombuffer(batch), np.zeros(0)
+    return Stream(
+        flow="", step=step, rate=1.0, batch=law, scv=1.0, write=write, bytes=0, sources=nowhere, run=run,
+        blocks=blocks,
+    )  # fmt: skip
 
 
 def batch_groups(stream: Stream) -> list[tuple[int, float, float]]:
