@@ -190,10 +190,10 @@ Holds = Mapping[tuple[str, str], tuple[float, float]]
 """By flow and pool, how long tokens are held, and how many [ns]."""
 DIGITS = 7
 """Significant digits of the rates, so that parts are asked the same thing once."""
-STEPS = 8
-"""How often rates are mended in a round, at most."""
-MET = 1e-5
-"""Relative size of an error in the rates at which others are met, in a round."""
+STEPS = 3
+"""How often rates are mended in a round, at most: the next one mends them again beside all else."""
+MET = 1e-6
+"""Relative size of an error in the rates at which others are met, in a round: that at which rounds end."""
 
 
 def match_populations(state: State) -> None:
