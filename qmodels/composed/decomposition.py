@@ -304,28 +304,37 @@ class Decomposition:
         }
 
     def _stream(self, site: Site, rate: float, ends: Mapping[str, float]) -> Stream:
-        batch = site.batch
+        values: dict[str, Any] = {"scv": self.scvs.get(site.number, 1.0)}
         size = self.batches.get(site.number, 1.0)
         if size > 1 + 1e-9:
-            batch = equivalent_batch(size)
+            values["batch"] = batch = equivalent_batch(size)
             rate /= moments_of(batch)[0]
-        stream = Stream(
-            flow=site.flow,
-            step=site.step,
-            rate=rate,
-            batch=batch,
-            scv=self.scvs.get(site.number, 1.0),
-            write=site.write,
-            bytes=site.bytes,
-            sources=site.sources,
-            peak=self.sources[site.flow].peak if site.flow in ends else 1.0,
-            ends=ends.get(site.flow, 0.0),
-            closed=self.system.flow(site.flow).closed,
-            rounds=self._rounds.get((site.flow, site.part), 1.0) if ends else 1.0,
-            **self._addresses(site),
-        )
-        trials = self.trials.get(site.number)
-        return stream if trials is None else replace(stream, trials=trials)
+        if site.flow in ends:
+            values |= {"peak": self.sources[site.flow].peak, "ends": ends[site.flow]}
+        if ends:
+            values["rounds"] = self._rounds.get((site.flow, site.part), 1.0)
+        if site.number in self.trials:
+            values["trials"] = self.trials[site.number]
+        return self._streams[site.number].changed(rate=rate, **values)
+
+    @cached_property
+    def _streams(self) -> list[Stream]:
+        """Streams of all sites, but for their rates and what comes with these."""
+        return [
+            Stream(
+                flow=site.flow,
+                step=site.step,
+                rate=LEAST,
+                batch=site.batch,
+                scv=1.0,
+                write=site.write,
+                bytes=site.bytes,
+                sources=site.sources,
+                closed=self.system.flow(site.flow).closed,
+                **self._addresses(site),
+            )
+            for site in self.form.sites
+        ]
 
     def _addresses(self, site: Site) -> dict[str, Any]:
         """Return what a stream says of the addresses of a site's accesses, see `Stream`."""

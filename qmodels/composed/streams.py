@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,16 @@ from qmodels.checks import FloatArray, IntArray
 from qmodels.composed.stalls import Late, Stall
 
 NAN = float("nan")
+
+
+Record = TypeVar("Record")
+
+
+def _changed(record: Record, values: dict[str, Any]) -> Record:
+    """Return a record with other values: `dataclasses.replace`, but for the time it takes."""
+    found = object.__new__(type(record))
+    found.__dict__.update(record.__dict__, **values)
+    return found
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,6 +60,10 @@ class Stream:
     def request_rate(self) -> float:
         """Requests of all issues. [1/ns]."""
         return self.rate * self.mean_batch
+
+    def changed(self, **values: Any) -> Stream:
+        """Return the stream with other values."""
+        return _changed(self, values)
 
 
 class Queue(NamedTuple):
@@ -110,10 +124,8 @@ class Response:
         return idle.changed(mean=self.alone_mean, last_mean=self.alone_last)
 
     def changed(self, **values: Any) -> Response:
-        """Return the response with other values: `dataclasses.replace`, but for the time it takes."""
-        found = object.__new__(Response)
-        found.__dict__.update(self.__dict__, **values)
-        return found
+        """Return the response with other values."""
+        return _changed(self, values)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
