@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -103,7 +103,7 @@ class Decomposition:
         own: Mapping[str, float] | None = None,
         met: Others | None = None,
         legs: tuple[Moments, ...] | None = None,
-        traces: bool = False,
+        parts: Set[str] | None = None,
     ) -> PartResponses:
         """Evaluate every part once, for given rates of the flows.
 
@@ -117,18 +117,18 @@ class Decomposition:
             Rates at which jobs of limited number are met there instead. [1/ns]
         legs : tuple of Moments, optional
             Times of the packets of each leg, where these are known.
-        traces : bool
-            Whether only the parts `with_traces` are asked.
+        parts : set of str, optional
+            Those that are asked, without bursts that come from one to the next; all if left out.
         """
         met, own = met or {}, rates if own is None else own
         settings = self.scvs, self.batches, self.trials, self.coming, self.entering, self.pools
         if not self._settings or any(a is not b for a, b in zip(settings, self._settings, strict=True)):
             self._settings, self._answers = settings, {}
         key: tuple[Any, ...] = tuple(rates.items()), tuple(own.items()), tuple(met.items()), legs
-        if traces and key not in self._answers:
-            key += ("traces",)
+        if parts is not None and key not in self._answers:
+            key += (parts,)
         if key not in self._answers:
-            self._answers[key] = self._evaluated(rates, own, met, legs, traces)
+            self._answers[key] = self._evaluated(rates, own, met, legs, parts)
         return self._answers[key]
 
     def _evaluated(
@@ -137,13 +137,12 @@ class Decomposition:
         own: Mapping[str, float],
         met: Others,
         legs: tuple[Moments, ...] | None,
-        traces: bool,
+        some: Set[str] | None,
     ) -> PartResponses:
         ends = {
             flow: source.peak * max(rates[flow], LEAST) / source.size for flow, source in self.sources.items()
         }
-        parts = self.with_traces if traces else self.system.parts
-        asked, places = self._asked(rates, own, met, ends, parts)
+        asked, places = self._asked(rates, own, met, ends, self.system.parts if some is None else some)
         found_at: dict[int, tuple[Sequence[Response], int]] = {}
         intensity = dict.fromkeys((site.part for site in self.form.sites), 0.0)
         doubts: list[str] = []
@@ -161,14 +160,16 @@ class Decomposition:
         if stalls and any(each.stall.every < np.inf for each in responses.values()):
             responses = RefreshBatches(self.system, rates, responses, intensity).all(self.form)
         packet, added = NOTHING, tuple[Mapping[str, Added], ...]()
-        if traces or (legs is None and not self.form.legs):
+        if legs is None and (some is not None and self.system.interconnect not in some):
+            legs = (NOTHING,) * len(self.form.legs)
+        elif legs is None and not self.form.legs:
             legs = ()
         elif legs is None:
             legs, packet, sent, added = self._network(self._sent(rates, met), ends)
             intensity |= _named(self.system.interconnect, sent.intensity)
             doubts += sent.doubts
         found = BurstWaits(self.form, self.sources, responses, added or ({},) * len(legs))
-        if self.sources and not traces:
+        if self.sources and some is None:
             found = replace(found, longer=self._longer, pools=self.pools).find()
             responses, legs, packet = self._with_bursts(found, rates, legs, packet)
         return PartResponses(
@@ -436,9 +437,9 @@ class Decomposition:
         return tuple(found)
 
     @cached_property
-    def with_traces(self) -> set[str]:
+    def with_traces(self) -> frozenset[str]:
         """The parts that a job finds as others have left them though it meets none."""
-        return {name for name, part in self.system.parts.items() if isinstance(part, DramSystem)}
+        return frozenset(name for name, part in self.system.parts.items() if isinstance(part, DramSystem))
 
     @cached_property
     def _laws(self) -> dict[tuple[str, str], FloatArray]:

@@ -401,12 +401,12 @@ class LatencyWalk:
         aside = LatencyWalk(self.form, self.around)
 
         def visit(site: Site, copies: float) -> _Row | None:
-            if copies <= 0:
+            answer = self._answers(holds).responses.get(site.number)
+            if copies <= 0 or answer is None:
                 return None
             first = aside._visit(site, Job(1.0, dict(holds))).span
             if not first.finite:
                 return _Row(first, first, 0.0, 1.0)
-            answer = self._answers(holds).responses[site.number]
             mean, variance = moments_of(positive_law(site.batch))
             apart = 2 * max(answer.last_mean - answer.mean, 0.0) / max(mean - variance / mean - 1, 1e-9)
             # Where they are served at once the last is later by chance, not by its place in a row.

@@ -111,15 +111,16 @@ def _make_subnetwork(state: State, pool: str, flows: set[str]) -> PoolSubnetwork
         met = PoolWaits(pools={n: curve(state.taken(n, rates)) for n, curve in inner.items()}, within={})
         if any(state.shared(name) for name in inner):
             met = pool_waits_at(state, rates, inner, state.takers(pool, rates))
-        answers = state.parts_inside(pool).evaluate(rates, met=state.among_inside(pool, rates))
+        others = state.among_inside(pool, rates)
+        answers = state.parts_inside(pool).evaluate(rates, met=others, parts=state.asked_inside[pool])
         return held_inside(state, pool, state.answers_inside(pool, answers, rate) if few else answers, met)
 
     def alone_at(rate: float, *, few: bool) -> dict[str, float]:
         parts = state.parts_inside(pool)
         both = [state.scaled(pool, state.rates, max(each / taken, 1e-9)) for each in (rate, 0.0)]
         left, idle = (
-            parts.evaluate(r, met=state.among_inside(pool, r), traces=traces)
-            for r, traces in zip(both, (rate > 0, False), strict=True)
+            parts.evaluate(r, met=state.among_inside(pool, r), parts=some)
+            for r, some in zip(both, (parts.with_traces if rate > 0 else None, None), strict=True)
         )
         lone = left.alone(idle)
         return held_inside(state, pool, state.answers_inside(pool, lone, rate) if few else lone, NO_POOLS)
@@ -206,7 +207,8 @@ def _stalled(state: State, pool: str, inside: PoolSubnetwork, rate: float) -> fl
 def _alone_scvs(state: State, pool: str, flows: set[str]) -> tuple[float, dict[str, float]]:
     """Return the variability of how long a job alone holds tokens of a pool, of all and by part."""
     idle = {name: 0.0 if name in flows else rate for name, rate in state.rates.items()}
-    answers = state.parts_inside(pool).evaluate(idle, met=state.among_inside(pool, idle))
+    others = state.among_inside(pool, idle)
+    answers = state.parts_inside(pool).evaluate(idle, met=others, parts=state.asked_inside[pool])
     names = sorted(flows)
     helds = [held_at(state, pool, walk(state, state.system.flow(n), answers, NO_POOLS)[1]) for n in names]
     takes = [sum(t.visits * t.mean_batch for t in state.takes(pool) if t.flow == n) for n in names]

@@ -87,7 +87,9 @@ def pool_waits_at(
         if state.loses(name):
             factor = max(state.subnetworks[name].rate_at(pool.hold) / taken, NEARLY_NONE)
             scaled = state.scaled(name, here, factor)
-            within[name] = state.parts_inside(name).evaluate(scaled, met=state.among_inside(name, scaled))
+            within[name] = state.parts_inside(name).evaluate(
+                scaled, met=state.among_inside(name, scaled), parts=state.asked_inside[name]
+            )
             own = {take.flow: scaled[take.flow] for take in state.takes(name)}
             inner |= {each: {**inner.get(each, rates), **own} for each in state.nested[name]}
             continue
@@ -97,7 +99,7 @@ def pool_waits_at(
             factor = slower[name] = outer * slowdown(state, name, state.scaled(name, here, outer), pool.hold)
         inside = state.scaled(name, here, factor)
         come, others = state.let_in(name, inside), state.among_inside(name, inside)
-        within[name] = state.parts.evaluate(come, met=others)
+        within[name] = state.parts.evaluate(come, met=others, parts=state.asked_inside[name])
         if state.all_closed(name):
             within[name] = state.answers_inside(name, within[name], factor * taken)
     met = PoolWaits(pools=pools, within=within)
@@ -215,7 +217,8 @@ def held_without_pool(state: State, pool: str, rate: float) -> float:
     """Mean time that a token would be held if there were tokens for all, taken at a rate."""
     rates = state.scaled(pool, state.rates, rate / state.taken(pool, state.rates))
     met = pool_waits_at(state, rates, inner_curves(state, pool), state.takers(pool, rates))
-    answers = state.parts.evaluate(state.let_in(pool, rates), met=state.among_inside(pool, rates))
+    come, others = state.let_in(pool, rates), state.among_inside(pool, rates)
+    answers = state.parts.evaluate(come, met=others, parts=state.asked_inside[pool])
     return sum(held_inside(state, pool, answers, met).values())
 
 

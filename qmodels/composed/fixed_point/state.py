@@ -109,6 +109,16 @@ class State:
         return self.parts if self.all_closed(pool) else self.poisson
 
     @cached_property
+    def asked_inside(self) -> dict[str, frozenset[str] | None]:
+        """Parts that jobs ask which hold tokens of each pool; None, all, if others change what these meet."""
+        if self.parts.sources or self.leaves_traces:
+            return dict.fromkeys(self.nested)
+        network = self.system.interconnect
+        inside = {pool: self.form.parts_inside(pool, network) for pool in self.nested}
+        every = set(self.form.parts(network))
+        return {pool: frozenset(parts) if parts < every else None for pool, parts in inside.items()}
+
+    @cached_property
     def visit_laws(self) -> dict[str, Any]:
         """Laws of the visits of each flow to each part."""
         return {name: visit_laws(self.form, root) for name, root in self.form.roots.items()}
@@ -120,13 +130,14 @@ class State:
         return self.view(flow, self.seen.get(flow.name, self.rates[flow.name]))
 
     def view(self, flow: Flow, rate: float, *, traces: bool = False) -> PartResponses:
-        """Responses if the other jobs of a flow have a rate; ``traces`` as of `Decomposition.evaluate`."""
+        """Responses if the other jobs of a flow have a rate; ``traces``: of parts that they leave some in."""
         local = flow.population / max(len(flow.at), 1)
         # At the copy at one's own place there are only those of that place.
         here = max(local - 1, 0.0) / local * flow.population / max(flow.population - 1, 1)
         own = {**self.rates, flow.name: rate * here}
         rates, others = {**self.rates, flow.name: rate}, self.among(flow.name)
-        answers = self.parts.evaluate(rates, own=own, met=others, traces=traces)
+        parts = self.parts.with_traces if traces else None
+        answers = self.parts.evaluate(rates, own=own, met=others, parts=parts)
         return answers.limited(self.sites_of(flow.name), self.rates, flow.population)
 
     def count(self, flow: str, numbers: Mapping[str, float]) -> None:
