@@ -363,8 +363,8 @@ def _keep_distance(streams: tuple[Stream, ...]) -> bool:
 def _offered(spec: DramSystem, streams: tuple[Stream, ...]) -> Offered:
     asked = _asked(spec, tuple(map(_unpaced, streams)))
     rates = [0.0] * len(asked.sorts)
-    for stream, kinds, accesses in zip(streams, asked.of, asked.accesses, strict=True):
-        for (k, _), each in zip(kinds, accesses, strict=True):
+    for stream, mine, accesses in zip(streams, asked.of, asked.accesses, strict=True):
+        for (k, _), each in zip(mine, accesses, strict=True):
             rates[k] += stream.rate * each / spec.clock_ghz
     kinds = tuple(
         Kind(blocks, write, rate, run) for (blocks, write, run), rate in zip(asked.sorts, rates, strict=True)
@@ -394,7 +394,14 @@ def _unpaced(stream: Stream) -> _Unpaced:
 @lru_cache(maxsize=256)
 def _asked(spec: DramSystem, unpaced: tuple[_Unpaced, ...]) -> Asked:
     """Return what streams ask of a DRAM that has the same answer at all rates."""
-    streams = tuple(_at_any_rate(*one) for one in unpaced)
+    streams = tuple(
+        Stream(
+            flow="", step=SimpleNamespace(addresses=addresses, stream=stream, blocks=each), rate=1.0,
+            batch=np.frombuffer(batch), scv=1.0, write=write, bytes=0, sources=np.zeros(0), run=run,
+            blocks=blocks,
+        )
+        for batch, write, run, blocks, addresses, stream, each in unpaced
+    )  # fmt: skip
     g = spec.geometry
     doubts = [ALLOCATED] if sum(map(_allocated, streams)) > 1 else []
     doubts += [JOINED] if _split(streams) else []
@@ -425,17 +432,6 @@ def _asked(spec: DramSystem, unpaced: tuple[_Unpaced, ...]) -> Asked:
         doubts=tuple(doubts),
         small=small,
     )
-
-
-def _at_any_rate(
-    batch: bytes, write: bool, run: float, blocks: float, addresses: str, stream: str, each: Any
-) -> Stream:
-    step = SimpleNamespace(addresses=addresses, stream=stream, blocks=each)
-    law, nowhere = np.frombuffer(batch), np.zeros(0)
-    return Stream(
-        flow="", step=step, rate=1.0, batch=law, scv=1.0, write=write, bytes=0, sources=nowhere, run=run,
-        blocks=blocks,
-    )  # fmt: skip
 
 
 def batch_groups(stream: Stream) -> list[tuple[int, float, float]]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels import Flow, Station, System, Tokens, dram
-from qmodels.composed import solve_system
+from qmodels.composed import decomposition, solve_system
 from qmodels.laws import Deterministic, Erlang, Exponential
 from qmodels.queues import mg1k
 from qmodels.steps import Acquire, Each, Fork, Hold, Read, Release, Repeat, Visit
@@ -184,3 +184,13 @@ def test_copies_that_find_a_server_each_take_as_long_as_the_longest(servers, rat
     flow = Flow(arrivals=Poisson(), rate=rate, program=(Each((Visit("a"),), 8),))
     answer = solve_system(System(parts={"a": part}, flows=flow))
     assert_allclose(answer.latency, 2.0 * np.sum(1 / np.arange(1, 9)), rtol=0.01)
+
+
+def test_what_is_met_inside_a_pool_asks_no_parts_outside(monkeypatch):
+    asked, found = [], decomposition.respond
+    monkeypatch.setattr(
+        decomposition, "respond", lambda part, *known: asked.append(part) or found(part, *known)
+    )
+    program = Acquire("p"), Visit("a"), Release("p"), Visit("c")
+    answer = solved(program, 0.1, arrivals=Poisson(), p=2)
+    assert answer.stable and asked.count("a") > 5 * asked.count("c") > 0
