@@ -62,6 +62,10 @@ INPUTS: dict[str, str] = {
     "memory/numa_system: NumaChip.way_cycles": "links on a way times the cycles of one, as given",
     "noc/flows: open_flows": "offered packets between two nodes",
     "noc/routing: _along": "a route",
+    "noc/routing: _different": "a route",
+    "noc/routing: _strides": "a route",
+    "noc/routing: _walk_along": "a route",
+    "noc/routes: Paths.by_hop": "a route, hop by hop",
     "noc/routing: ring_routes": "a route",
     "noc/layout: Layout.injects_into": "place of a node",
     "noc/patterns: Pattern.matrix": "offered packets between two nodes",
@@ -75,7 +79,7 @@ INPUTS: dict[str, str] = {
     "noc/topology: Topology.route": "a route",
     **{
         f"noc/routes: {name}": "whether routes wait for each other in a circle"
-        for name in ("Onward.pairs", "find_deadlock", "onward", "vc_limits", "vc_limits.<locals>.uses")
+        for name in ("Onward.pairs", "Paths.limits", "find_deadlock", "find_deadlock.<locals>.turns", "onward")
     },
     "noc/patterns: Pattern._check_relations": "a check of what is given",
     "spec/cost: afford": "a limit on memory and work",

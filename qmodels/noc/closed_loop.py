@@ -42,7 +42,7 @@ def stations(traffic: Transactions, turns: Turns) -> Stations:
     table, per_transaction = turns.table, turns.flow_rate
     flits, number = np.unique(table.flits, return_inverse=True)
     hold = hold_times(table, turns.router, turns.channels[:, 2], flits)
-    first, last = table.path_channel[table.path_start[:-1]], table.path_channel[table.path_start[1:] - 1]
+    first, last = table.paths.first, table.paths.last
     places = [(node, True) for node in traffic.channels]
     places += [(node, False) for node in traffic.initiators if traffic.outstanding > 1]
     ends = [(first, node, node, 2 if memory else -1) for node, memory in places]
@@ -346,9 +346,8 @@ def _answer(
 
 def _largest_load(table: FlowTable, per_transaction: FloatArray) -> float:
     """Time for which a transaction keeps its most used channel busy. [cycles]."""
-    flow = np.repeat(np.arange(per_transaction.size), np.diff(table.path_start))
-    cycles = (per_transaction * table.flits)[flow] * table.channel_cycles_per_flit[table.path_channel]
-    return float(np.bincount(table.path_channel, cycles).max())
+    flits = table.paths.by_channel(per_transaction * table.flits, len(table.channel_names))
+    return float((flits * table.channel_cycles_per_flit).max())
 
 
 class _Links:

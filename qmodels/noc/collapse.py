@@ -8,7 +8,7 @@ import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.evidence.constants import kept
-from qmodels.noc.turns import Turns
+from qmodels.noc.turns import Turns, by_source
 
 RINGS = ("ring", "spidergon")
 """Kinds of topologies of which the collapse was measured."""
@@ -86,20 +86,18 @@ class Ring(NamedTuple):
 def find_rings(turns: Turns) -> Ring | None:
     """Return the common properties of the channels with VC classes, None without any that is used."""
     table = turns.table
-    flow = np.repeat(np.arange(table.source.size), np.diff(table.path_start))
-    classed = table.path_vc_high - table.path_vc_low < table.virtual_channels
+    paths = table.paths
+    classed = paths.vc_high - paths.vc_low < paths.virtual_channels
     sent = turns.flow_rate * table.flits
-    busy = np.where(classed, sent[flow], 0.0) * table.channel_cycles_per_flit[table.path_channel]
-    load = np.bincount(table.path_channel, busy, minlength=len(table.channel_names))
+    busy = np.repeat(paths.by_leg(sent), paths.sizes) * table.channel_cycles_per_flit[paths.link]
+    load = np.bincount(paths.link, np.where(classed, busy, 0.0), minlength=len(table.channel_names))
     if not load.sum() > 0:
         return None
     part = load / load.sum()
-    hops = np.bincount(flow, classed, minlength=table.source.size)
+    hops = paths.over_legs(np.add, paths.within_legs(np.add, classed.astype(float)))
     ways = np.unique(turns.source * load.size + turns.sink)
     inputs = float(part @ np.bincount(ways % load.size, minlength=load.size))
-    passes = np.zeros((table.nodes, load.size), dtype=bool)
-    passes[table.source[flow[sent[flow] > 0]], table.path_channel[sent[flow] > 0]] = True
-    streams = float(part @ passes.sum(axis=0))
+    streams = float(part @ np.count_nonzero(by_source(table, sent), axis=0))
     vcs, buffer, loop, flits = (float(part @ turns.channels[:, k]) for k in (2, 3, 4, 5))
     length = float(sent @ hops**2 / (sent @ hops))
     return Ring(

@@ -39,21 +39,19 @@ PRECISION = 1e-4
 """Of the quantiles, relative."""
 
 
-def wait_variance(mean: FloatArray, packet: FloatArray) -> FloatArray:
-    """Return the variance of waits that are 0, or exponential of a packet and their mean, about."""
-    scale = SPREAD.packet * packet + SPREAD.mean * mean
-    return np.maximum(2 * mean * scale - mean**2, SPREAD.least * mean**2)
+def wait_variance(mean: FloatArray, square: FloatArray, packet: FloatArray) -> FloatArray:
+    """Return the variance of waits that are 0, or exponential of a packet and their mean, about.
+
+    Of several waits in a row: ``mean`` is the sum of their means, ``square`` of the squares of these.
+    """
+    return 2 * SPREAD.packet * packet * mean + max(2 * SPREAD.mean - 1, SPREAD.least) * square
 
 
 def delay_moments(waits: Waits, source_delay: FloatArray, point: int) -> tuple[FloatArray, FloatArray]:
     """Return mean and variance of what each flow's packets wait in all, at a load by its number. [cycles]."""
-    turns = waits.turns
-    start = turns.table.path_start[:-1]
-    packet = turns.busy_cycles
-    hop_packet = np.repeat(packet, np.diff(turns.table.path_start))
-    source, hops = source_delay[point], waits.at_hop[point]
-    mean = source + np.add.reduceat(hops, start)
-    variance = wait_variance(source, packet) + np.add.reduceat(wait_variance(hops, hop_packet), start)
+    packet, source = waits.turns.busy_cycles, source_delay[point]
+    mean = source + waits.along(point)
+    variance = wait_variance(mean, source**2 + waits.along(point, 2), packet)
     return mean, variance * (1 + SPREAD.together * mean / (packet + mean))
 
 

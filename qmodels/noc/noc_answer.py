@@ -83,9 +83,8 @@ class Curve:
 
     @cached_property
     def _flow_traversal(self) -> FloatArray:
-        turns = self.waits.turns
-        delay = np.add.reduceat(self.waits.at_hop, turns.table.path_start[:-1], axis=1)
-        return turns.zero_load + delay
+        delay = np.array([self.waits.along(point) for point in range(self.waits.loads.size)])
+        return self.waits.turns.zero_load + delay
 
     @cached_property
     def _mean_traversal(self) -> FloatArray:
@@ -243,8 +242,8 @@ class Curve:
         """
         waits, turns = self.waits, self.waits.turns
         room = turns.table.virtual_channels * self.spec.router.buffer_flits
-        sent = np.repeat(turns.flow_rate * turns.table.flits, np.diff(turns.table.path_start))
-        carried = np.bincount(turns.table.path_channel, sent, minlength=len(turns.table.channel_names))
+        sent = turns.flow_rate * turns.table.flits
+        carried = turns.table.paths.by_channel(sent, len(turns.table.channel_names))
         flits = np.multiply.outer(waits.loads, carried)
         with np.errstate(invalid="ignore"):  # no packets and endless waits
             filled = np.where(flits > 0, np.minimum(flits * waits.by_channel, room), 0.0)

@@ -141,7 +141,7 @@ def _terms(noc: Noc, rate: float | None) -> tuple[float, float, float]:
     bits = 8 * noc.link_width
     ports = int(np.sum(table.channel_to >= 0))
     buffers = ports * noc.router.virtual_channels * noc.router.buffer_flits
-    hops = np.diff(table.path_start) - 1  # routers
+    hops = table.paths.hops - 1  # routers
     flits = float(np.sum(_packet_rates(noc, table, rate) * table.flits * hops))
     return float(bits * ports), float(bits * buffers), bits * flits * noc.clock_ghz
 

@@ -65,7 +65,7 @@ def source_waits(noc: Noc, waits: Waits) -> FloatArray:
     turns = waits.turns
     table = turns.table
     rate, busy = turns.flow_rate, turns.busy_cycles
-    level = np.zeros(table.source.size, dtype=np.int64)
+    level = np.broadcast_to(0, table.source.size)
     if noc.router.arbitration == "priority":
         level = np.unique(table.priority, return_inverse=True)[1].astype(np.int64)
     levels = int(level.max(initial=0)) + 1
@@ -90,11 +90,12 @@ def source_waits(noc: Noc, waits: Waits) -> FloatArray:
         np.minimum.at(shortest, table.source, np.where(ordinary > 0, busy, np.inf))
         wait = _blocked(noc, waits, loads * count, mean, second, np.where(count > 0, shortest, 0.0))
     wait = wait[:, :, None] * (1 - rho)[:, :, None] / ((1 - before) * (1 - upto))
-    result = wait[:, table.source, level]
+    result = np.where(waits.stable[:, None, None], wait, np.inf)[:, table.source, level]
+    if not table.circuit.any():
+        return result
     own = np.minimum(loads * rate * busy, FULL)
     alone = _queue(noc.process, loads * rate, own, busy, busy**2)
-    result = np.where(table.circuit, alone, result)
-    return np.where(waits.stable[:, None], result, np.inf)
+    return np.where(table.circuit & waits.stable[:, None], alone, result)
 
 
 def _queue(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +21,8 @@ from qmodels.systems.noc.routes import (
     Onward,
     PathTable,
     Piece,
-    along_paths,
     onward,
     pieces,
-    vc_limits,
 )
 from qmodels.systems.traffic.arrivals import OnOff
 
@@ -42,8 +41,8 @@ def credit_loops(table: PathTable, router: Router) -> FloatArray:
 def head_times(table: PathTable, router: Router) -> FloatArray:
     """Return when the head of a packet of each flow, alone, is at its sink [cycles]."""
     wires = np.asarray(table.channel_delay) + np.asarray(table.channel_cycles_per_flit, dtype=float) - 1
-    routers = np.diff(table.path_start) - 1
-    return np.asarray(INJECTION_WIRE + router.pipeline_cycles * routers + along_paths(np.add, table, wires))
+    routers = table.paths.hops - 1
+    return np.asarray(INJECTION_WIRE + router.pipeline_cycles * routers + table.paths.along(np.add, wires))
 
 
 def busy_times(table: PathTable, router: Router, flits: Integers) -> tuple[FloatArray, FloatArray]:
@@ -78,8 +77,8 @@ def busy_times(table: PathTable, router: Router, flits: Integers) -> tuple[Float
     >>> float(behind[0]), float(last[0])  # 9 flits, two of them held up for a credit
     (10.0, 1.0)
     """
-    slowest = along_paths(np.maximum, table, np.asarray(table.channel_cycles_per_flit, dtype=float))
-    loop = along_paths(np.maximum, table, credit_loops(table, router))
+    slowest = table.paths.along(np.maximum, np.asarray(table.channel_cycles_per_flit, dtype=float))
+    loop = table.paths.along(np.maximum, credit_loops(table, router))
     late = np.maximum(loop - router.buffer_flits * slowest, 0.0)
     return (flits - 1) * slowest + (flits - 1) // router.buffer_flits * late, slowest
 
@@ -106,8 +105,9 @@ class Turns:
     work: FloatArray
     square: FloatArray
     channels: FloatArray  # see `qmodels.noc.fixed_point.Network`
-    # The turn behind each entry of ``table.path_channel``; -1 behind the last of a path and for circuits.
-    of_hop: Integers
+    # The turn of each pair of channels, see `qmodels.systems.noc.routes.Onward`, and group of packets that
+    # are treated alike; -1 for none.
+    number: Integers
     zero_load: FloatArray  # latency of a packet of each flow alone in the network [cycles]
     # Cycles that a packet of each flow keeps its slowest channel busy when alone [cycles].
     busy_cycles: FloatArray
@@ -123,6 +123,23 @@ class Turns:
     def offered(self) -> float:
         """Packets per cycle of all flows together."""
         return float(self.flow_rate.sum())
+
+    def along(self, values: FloatArray) -> FloatArray:
+        """Return the sum of the values of all turns on the path of each flow, 0 for those that make none."""
+        paths = _paths(self.table, self.router)
+        table, of_flow = self.table.paths, paths.kinds.group[paths.kinds.of_flow]
+        found = np.zeros(of_flow.size)
+        for group in range(self.number.shape[1]):
+            of_pair = np.append(values, 0.0)[self.number[:, group]]
+            inside = np.zeros(table.link.size)
+            for piece, _, pair in paths.inside():
+                inside[piece.links] = of_pair[pair]
+                inside[piece.links][piece.last] = 0.0
+            sums = table.over_legs(np.add, table.within_legs(np.add, inside))
+            for some, pair in paths.between():
+                sums[some] += of_pair[pair]
+            found = np.where(of_flow == group, sums, found)
+        return np.where(self.table.circuit | (self.flow_rate <= 0), 0.0, found)
 
 
 def group_turns(
@@ -142,14 +159,20 @@ def group_turns(
     paths = _paths(table, router)
     kinds, ways = paths.kinds, paths.ways
     sent = np.where(table.circuit, 0.0, rate)
-    through = np.zeros((ways.place.size, len(paths.limits), kinds.flits.size))
     onto = np.zeros((ways.place.size * ways.channels.shape[1], kinds.flits.size))
-    for piece, at, pair in paths.places():
-        _add(through, at, np.repeat(rate[piece.flows], piece.lengths))
-        goes_on = np.repeat(sent[piece.flows], piece.lengths)
-        goes_on[piece.last] = 0.0
-        _add(onto, pair, goes_on)
-    channels, busy = _channels(table, router, kinds, paths.limits, through)
+    limits, _, of_ends = table.paths.limits
+    through = np.zeros((ways.place.size, len(limits), kinds.flits.size))
+    for end in (table.paths.first, table.paths.last):
+        through[:, of_ends] += paths.by_kind(end, rate, ways.place.size)
+    legs = np.sum([paths.by_kind(leg, rate, table.paths.sizes.size) for leg in table.paths.legs], axis=0)
+    for piece, at, pair in paths.inside():
+        each = np.repeat(legs[piece.legs], piece.sizes, axis=0)
+        _add(through.reshape(-1, kinds.flits.size), at, each)
+        each[piece.last] = 0.0
+        _add(onto, pair, np.where(kinds.circuit, 0.0, each))
+    for some, pair in paths.between():
+        onto += paths.by_kind(pair, sent[some], len(onto), some)
+    channels, busy = _channels(table, router, kinds, limits, through)
     if together is not None and np.any(together != 1):
         channels[:, 8] *= 1 + _left(table, sent, together - 1)
 
@@ -175,7 +198,7 @@ def group_turns(
         work=(each * taken).sum(axis=1),
         square=(each * taken**2).sum(axis=1),
         channels=channels,
-        of_hop=_turns_of_hops(paths, number, sent > 0),
+        number=number,
         zero_load=paths.zero_load,
         busy_cycles=paths.busy_cycles,
         bursts=bursts,
@@ -203,37 +226,50 @@ class _Paths:
     table: FlowTable
     kinds: _Kinds
     ways: Onward
-    limits: Integers  # of virtual channels, the different ones
-    use: Callable[[slice], Integers]  # the number of limits at hops
     zero_load: FloatArray
     busy_cycles: FloatArray
-    known: list[tuple[Piece, Integers, Integers]] = field(default_factory=list)
+    known: dict[str, list[Any]] = field(default_factory=dict)
 
-    def places(self) -> Iterable[tuple[Piece, Integers, Integers]]:
-        """Return pieces; of their hops channel, limits and kind as one number; pair and kind as one."""
-        if self.table.path_channel.size > PIECE:
-            return map(self._place, pieces(self.table))
-        if not self.known:
-            self.known.extend(map(self._place, pieces(self.table)))
-        return self.known
+    def by_kind(
+        self, place: Integers, values: FloatArray, places: int, flows: slice | Integers = slice(None)
+    ) -> FloatArray:
+        """Return the sum of the values of flows, all or some, by place and kind."""
+        kinds = self.kinds.flits.size
+        at = place * kinds + self.kinds.of_flow[flows] if kinds > 1 else place
+        return np.asarray(np.bincount(at, values, minlength=places * kinds), dtype=float).reshape(places, -1)
 
-    def _place(self, piece: Piece) -> tuple[Piece, Integers, Integers]:
-        path, most = self.table.path_channel[piece.hops], self.kinds.flits.size
-        kind = np.repeat(self.kinds.of_flow[piece.flows], piece.lengths) if most > 1 else 0
-        at = (path * len(self.limits) + self.use(piece.hops)) * most + kind
-        return piece, at, self.ways.pairs(path) * most + kind
+    def inside(self) -> Iterable[tuple[Piece, Integers, Integers]]:
+        """Return pieces of legs; of their links channel and limits as one number; pair with the next."""
+        return self._kept("inside", self.table.paths.link.size, map(self._links, pieces(self.table.paths)))
+
+    def between(self) -> Iterable[tuple[Integers, Integers]]:
+        """Return flows, and pairs of channels that follow one another on their paths, but not in a leg."""
+        paths = self.table.paths
+        joints = paths.joints(paths.link, paths.first, paths.last)
+        made = ((some, self.ways.pairs(before, after)) for _, some, before, after in joints)
+        return self._kept("between", self.table.source.size, made)
+
+    def _kept(self, name: str, size: int, made: Iterable[Any]) -> Iterable[Any]:
+        """Return what is made anew each time where it takes much room."""
+        if size > PIECE:
+            return made
+        if name not in self.known:
+            self.known[name] = list(made)
+        return self.known[name]
+
+    def _links(self, piece: Piece) -> tuple[Piece, Integers, Integers]:
+        link, (limits, used, _) = self.table.paths.link[piece.links], self.table.paths.limits
+        at = link * len(limits) + used[piece.links] if len(limits) > 1 else link
+        return piece, at, self.ways.along(link)
 
 
 @lru_cache(maxsize=16)
 def _paths(table: FlowTable, router: Router) -> _Paths:
-    limits, use = vc_limits(table)
     behind, last_flit = busy_times(table, router, table.flits)
     return _Paths(
         table=table,
         kinds=_kinds(table, router),
         ways=onward(table),
-        limits=limits,
-        use=use,
         zero_load=head_times(table, router) + behind,
         busy_cycles=behind + last_flit,
     )
@@ -259,21 +295,9 @@ def _kinds(table: FlowTable, router: Router) -> _Kinds:
 
 
 def _add(total: FloatArray, at: Integers, values: FloatArray) -> None:
-    """Add values to those at their places."""
-    total += np.bincount(at, values, minlength=total.size).reshape(total.shape)
-
-
-def _turns_of_hops(paths: _Paths, number: Integers, sends: npt.NDArray[np.bool_]) -> Integers:
-    """Return the turn behind each hop, -1 for none; ``number``: of turns, by pair of channels and group."""
-    found = np.empty(paths.table.path_channel.size, dtype=np.int32)
-    of_kind = number[:, paths.kinds.group].reshape(-1)
-    for piece, _, pair in paths.places():
-        turn = of_kind[pair]
-        turn[piece.last] = -1
-        if not sends[piece.flows].all():
-            turn[~np.repeat(sends[piece.flows], piece.lengths)] = -1
-        found[piece.hops] = turn
-    return found
+    """Add values of all kinds to those at their places."""
+    for kind, column in enumerate(values.T):
+        total[:, kind] += np.bincount(at, column, minlength=len(total))
 
 
 def _channels(
@@ -330,13 +354,18 @@ def hold_times(table: FlowTable, router: Router, vcs: FloatArray, flits: Integer
     return np.asarray(np.maximum(busy, np.multiply.outer(starved, flits)))
 
 
-def _by_source(table: FlowTable, rate: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the packets per cycle of each source on each channel, and in all."""
-    count, flow = len(table.channel_names), np.repeat(np.arange(rate.size), np.diff(table.path_start))
-    key = table.source[flow].astype(np.int64) * count + table.path_channel
-    rates = np.asarray(np.bincount(key, rate[flow], minlength=table.nodes * count), dtype=float)
-    found = rates.reshape(table.nodes, count)
-    return found, found[:, table.channel_kind == INJECTION].sum(axis=1)
+def by_source(table: FlowTable, rate: FloatArray) -> FloatArray:
+    """Return the packets per cycle of each source on each channel."""
+    from scipy.sparse import csr_array
+
+    paths, count = table.paths, len(table.channel_names)
+    legs = csr_array((np.ones(paths.link.size), paths.link, paths.leg_start), (paths.sizes.size, count))
+    found = np.zeros((table.nodes, count))
+    for leg in paths.legs:
+        found += (csr_array((rate, (table.source, leg)), (table.nodes, paths.sizes.size)) @ legs).toarray()
+    for end in (paths.first, paths.last):
+        np.add.at(found, (table.source, end), rate)
+    return found
 
 
 def _left(table: FlowTable, rate: FloatArray, more: FloatArray) -> FloatArray:
@@ -344,13 +373,15 @@ def _left(table: FlowTable, rate: FloatArray, more: FloatArray) -> FloatArray:
 
     Of a part of the packets, taken at random, so many fewer do; streams that join are as their mean.
     """
-    of_source, sent = _by_source(table, rate)
+    of_source = by_source(table, rate)
+    sent = of_source[:, table.channel_kind == INJECTION].sum(axis=1)
     return _over(more @ _over(of_source**2, sent[:, None]), of_source.sum(axis=0))
 
 
 def _sources(table: FlowTable, rate: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the share of each channel's packets that are of one source, and what that sends, means."""
-    of_source, sent = _by_source(table, rate)
+    of_source = by_source(table, rate)
+    sent = of_source[:, table.channel_kind == INJECTION].sum(axis=1)
     through = of_source.sum(axis=0)
     return _over((of_source**2).sum(axis=0), through**2), _over(sent @ of_source, through)
 

@@ -208,28 +208,23 @@ class Waits:
     # Mean time that packets behind each channel keep the front of a buffer, waiting [cycles].
     front: FloatArray
 
-    @cached_property
-    def at_hop(self) -> FloatArray:
-        """Mean delay at each entry of ``table.path_channel``, shape (loads, hops) [cycles]."""
+    def along(self, point: int, power: int = 1) -> FloatArray:
+        """Sum of a power of the mean delays on the path of each flow, at a load by its number."""
         turns = self.turns
-        total = self.at_turn + self.stall[:, turns.source]
-        padded = np.concatenate([total, np.zeros((self.loads.size, 1))], axis=1)
-        delay = padded[:, turns.of_hop]
-        circuit = np.repeat(turns.table.circuit, np.diff(turns.table.path_start))
-        if circuit.any():
-            delay = np.where(circuit, self._between_circuits()[:, turns.table.path_channel], delay)
-        return delay
+        found = turns.along((self.at_turn[point] + self.stall[point, turns.source]) ** power)
+        if turns.table.circuit.any():
+            alone = turns.table.paths.along(np.add, self._between_circuits()[point] ** power)
+            found = np.where(turns.table.circuit, alone, found)
+        return found
 
     def _between_circuits(self) -> FloatArray:
         """Mean wait of a circuit's packet for a channel that other circuits use as well [cycles]."""
         turns = self.turns
         table = turns.table
-        flow = np.repeat(np.arange(table.source.size), np.diff(table.path_start))
-        busy = table.flits[flow] * table.channel_cycles_per_flit[table.path_channel].astype(float)
-        rate = (turns.flow_rate * table.circuit)[flow]
-        count = len(table.channel_names)
-        square = np.bincount(table.path_channel, rate * busy**2, minlength=count)
-        own = np.bincount(table.path_channel, (rate * busy) ** 2, minlength=count)
+        rate, count = turns.flow_rate * table.circuit, len(table.channel_names)
+        cycles = table.channel_cycles_per_flit.astype(float) ** 2
+        square = cycles * table.paths.by_channel(rate * table.flits.astype(float) ** 2, count)
+        own = cycles * table.paths.by_channel((rate * table.flits) ** 2, count)
         load = turns.channels[:, 6]
         other = 1 - np.divide(own, load**2, out=np.ones(count), where=load > 0)
         use = np.minimum(np.multiply.outer(self.loads, load), 1 - 1e-12)

@@ -18,6 +18,7 @@ from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram_system import DramSystem, dram
 from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.patterns import RateMatrix, uniform
+from qmodels.systems.noc.routes import Paths
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topology import mesh
 from qmodels.systems.packets.free_list import RETURN_ORDERS, FreeList
@@ -218,8 +219,6 @@ def _side_by_side(first: FlowTable, second: FlowTable) -> FlowTable:
         "target": first.nodes,
         "channel_from": first.routers,
         "channel_to": first.routers,
-        "path_channel": len(first.channel_names),
-        "path_start": first.path_channel.size,
         "source_start": first.source.size,
         "reply": first.source.size,
     }
@@ -228,10 +227,39 @@ def _side_by_side(first: FlowTable, second: FlowTable) -> FlowTable:
         one, other = getattr(first, name), getattr(second, name)
         if isinstance(one, np.ndarray):
             other = np.where(other >= 0, other + apart.get(name, 0), other)
-            if name in ("path_start", "source_start"):
+            if name == "source_start":
                 other = other[1:]
             changes[name] = np.concatenate([one, other], axis=-1).astype(one.dtype)
-    return replace(first, **changes, nodes=first.nodes + second.nodes, routers=first.routers + second.routers)
+    return replace(
+        first,
+        **changes,
+        paths=_both(first, second),
+        nodes=first.nodes + second.nodes,
+        routers=first.routers + second.routers,
+    )
+
+
+def _both(first: FlowTable, second: FlowTable) -> Paths:
+    """Return the paths of both networks; where one has fewer legs, the last of all, which has no links."""
+    one, other, count = first.paths, second.paths, len(first.channel_names)
+    none, most = one.sizes.size + other.sizes.size, max(len(one.legs), len(other.legs))
+    ends = one.leg_start[-1] + other.leg_start
+    return Paths(
+        virtual_channels=one.virtual_channels,
+        first=np.append(one.first, other.first + count),
+        last=np.append(one.last, other.last + count),
+        legs=np.concatenate(
+            [
+                np.pad(legs, ((0, most - len(legs)), (0, 0)), constant_values=none)
+                for legs in (one.legs, other.legs + one.sizes.size)
+            ],
+            axis=1,
+        ),
+        leg_start=np.concatenate([one.leg_start, ends[1:], ends[-1:]]),
+        link=np.append(one.link, other.link + count),
+        vc_low=np.append(one.vc_low, other.vc_low),
+        vc_high=np.append(one.vc_high, other.vc_high),
+    )
 
 
 def no_network() -> Network:

@@ -15,7 +15,7 @@ from qmodels.systems.laws.times import Geometric, Law
 from qmodels.systems.noc.memory import Interleaved, Transactions
 from qmodels.systems.noc.patterns import Pattern, Permutation, RateMatrix
 from qmodels.systems.noc.router import PacketClass, QosRule
-from qmodels.systems.noc.routes import ANY_CLASS, EJECTION, INJECTION, LINK, Integers, PathTable, Routes
+from qmodels.systems.noc.routes import EJECTION, INJECTION, LINK, Integers, Paths, PathTable, Routes
 from qmodels.systems.noc.topology import Topology
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
 
@@ -82,9 +82,6 @@ def injection_process(value: object) -> InjectionProcess:
     return value
 
 
-PAIRS = 8192
-"""Pairs of nodes whose routes are found at a time, which take ten times the room of the paths they become."""
-
 Traffic = Pattern | Permutation | RateMatrix | Interleaved | Transactions
 
 
@@ -120,10 +117,7 @@ class FlowTable(PathTable):
 
     def channel_load(self) -> FloatArray:
         """Return the flits per cycle on every channel at injection rate 1."""
-        flits = np.repeat(self.unit_rate * self.flits, np.diff(self.path_start))
-        load = np.zeros(len(self.channel_names))
-        np.add.at(load, self.path_channel, flits)
-        return load
+        return self.paths.by_channel(self.unit_rate * self.flits, len(self.channel_names))
 
 
 def channels(topology: Topology, link_width: int) -> dict[str, object]:
@@ -151,39 +145,51 @@ def channels(topology: Topology, link_width: int) -> dict[str, object]:
 
 
 def open_flows(
-    traffic: Traffic, nodes: int, classes: Sequence[PacketClass], flits: Sequence[int]
+    traffic: Traffic, matrix: FloatArray, classes: Sequence[PacketClass], flits: Sequence[int]
 ) -> dict[str, np.ndarray]:
-    """Return the flows of nodes that send packets of some classes, with the flits of each."""
-    matrix = traffic.matrix(nodes)
+    """Return the flows of nodes that send packets of some classes, with the flits of each.
+
+    ``matrix``: of the traffic.
+    """
     source, target = np.nonzero(matrix)
-    order = np.zeros(source.size, dtype=np.int64)
+    order = np.broadcast_to(0, source.size)
     if isinstance(traffic, Interleaved):
-        position = np.zeros(nodes, dtype=np.int64)
+        position = np.zeros(len(matrix), dtype=np.int64)
         position[list(traffic.targets)] = np.arange(len(traffic.targets))
         order = position[target]
     parts = np.array([one.share for one in classes])
     parts = parts / parts.sum()
-    k = len(classes)
-    rate = matrix[source, target]
-    number = np.tile(np.arange(k), source.size)
+    rate, k = matrix[source, target], len(classes)
+    share = rate / matrix.sum(axis=1)[source]
+    number = np.broadcast_to(0, source.size)  # what is alike for all flows takes no room
+    if k > 1:
+        number = np.tile(np.arange(k), source.size)
+        source, target, order = source.repeat(k), target.repeat(k), order.repeat(k)
+        share, rate = share.repeat(k) * parts[number], rate.repeat(k) * parts[number]
+
+    def of_class(values: Sequence[int]) -> Integers:
+        return np.array(values)[number] if k > 1 else np.broadcast_to(values[0], source.size)
+
     flows = {
-        "source": source.repeat(k),
-        "target": target.repeat(k),
-        "order": order.repeat(k),
+        "source": source,
+        "target": target,
+        "order": order,
         "packet_class": number,
-        "share": (rate / matrix.sum(axis=1)[source]).repeat(k) * parts[number],
-        "unit_rate": rate.repeat(k) * parts[number],
-        "flits": np.array(flits)[number],
-        "priority": np.array([one.priority for one in classes])[number],
-        "reply": np.full(number.size, -1),
+        "share": share,
+        "unit_rate": rate,
+        "flits": of_class(flits),
+        "priority": of_class([one.priority for one in classes]),
+        "reply": np.broadcast_to(-1, source.size),
     }
-    by_order = np.lexsort((flows["packet_class"], flows["target"], flows["order"], flows["source"]))
+    if not isinstance(traffic, Interleaved):
+        return flows  # sorted by source, target and class
+    by_order = np.lexsort((number, target, order, source))
     return {name: values[by_order] for name, values in flows.items()}
 
 
 def closed_flows(traffic: Transactions, nodes: int, sizes: tuple[int, int]) -> dict[str, np.ndarray]:
     """Return the flows of requests and responses; `sizes` are the flits of those that carry data, or not."""
-    traffic.matrix(nodes)  # checks the nodes
+    traffic.check_nodes(nodes)
     kinds = [(0, 1 - traffic.read_fraction), (1, traffic.read_fraction)]
     rows = []
     for initiator in traffic.initiators:
@@ -214,6 +220,9 @@ def service(
     rules: Sequence[QosRule], source: Integers, target: Integers, priority: Integers
 ) -> dict[str, object]:
     """Return priority, weight and circuit of flows; the first rule of quality of service counts."""
+    if not rules:
+        weight, circuit = np.broadcast_to(1.0, source.size), np.broadcast_to(False, source.size)
+        return {"priority": priority, "weight": weight, "circuit": circuit}
     weight, circuit = np.ones(source.size), np.zeros(source.size, dtype=bool)
     ruled = np.zeros(source.size, dtype=bool)
     for rule in rules:
@@ -237,56 +246,52 @@ def paths(
     route: Callable[[Integers, Integers], Routes],
     *,
     classes: bool,
-    at_once: int | None = None,
-) -> tuple[Integers, FloatArray, dict[str, np.ndarray]]:
-    """Return pair and share of each route between pairs of nodes, and the fields of its channels.
+    at_once: int,
+) -> tuple[Integers, FloatArray, Paths]:
+    """Return pair and share of each route between pairs of nodes, and the paths.
 
     ``route``: what finds the routes of some pairs; ``classes``: whether the VC classes of routes count, each
-    with half of the `v` channels; ``at_once``: pairs that it is given, `PAIRS`
-    if left out.
+    with half of the `v` channels; ``at_once``: pairs that it is given.
     """
-    n, m, at_once = topology.nodes, len(topology.links), at_once or PAIRS
-    link = np.full((topology.routers, topology.routers), -1, dtype=np.int32)
+    n, m = topology.nodes, len(topology.links)
+    number = np.full((topology.routers, topology.routers), -1, dtype=np.int32)
     if m:
-        link[tuple(np.array(topology.links).T)] = n + np.arange(m)
-    pair: list[Integers] = []
-    share: list[FloatArray] = []
-    lengths, found, vc_classes = list(pair), list(pair), list(pair)
+        number[tuple(np.array(topology.links).T)] = n + np.arange(m)
+    parts = []
     for first in range(0, max(source.size, 1), at_once):
         some = slice(first, first + at_once)
         routes = route(source[some], target[some])
-        size = np.diff(routes.start) + 1  # of each path one channel more than routers
-        last = np.cumsum(size) - 1
-        channel = np.empty(routes.routers.size + size.size, dtype=np.int32)
-        inner = np.ones(channel.size, dtype=bool)
-        inner[last] = inner[last - size + 1] = False
         onward = np.ones(routes.routers.size, dtype=bool)
         onward[routes.start[1:] - 1] = False
         here = np.flatnonzero(onward)
-        channel[inner] = link[routes.routers[here], routes.routers[here + 1]]
-        channel[last - size + 1] = source[some][routes.pair]
-        channel[last] = n + m + target[some][routes.pair]
-        if classes and v > 1:
-            vc_class = np.full(channel.size, ANY_CLASS, dtype=np.int8)
-            vc_class[inner] = routes.vc_class[here]
-            vc_classes.append(vc_class)
-        pair.append(routes.pair + first)
-        share.append(routes.share)
-        lengths.append(size)
-        found.append(channel)
-    start, path = np.append(0, np.cumsum(np.concatenate(lengths))), np.concatenate(found)
-    vc_class = np.concatenate(vc_classes) if vc_classes else np.broadcast_to(np.int8(ANY_CLASS), path.shape)
-    fields = {
-        "path_start": start,
-        "path_channel": path,
-        "path_vc_low": _of_class(vc_class, 1, v // 2, 0),
-        "path_vc_high": _of_class(vc_class, 0, v // 2, v),
-    }
-    return np.concatenate(pair), np.concatenate(share), fields
-
-
-def _of_class(vc_class: Integers, number: int, inside: int, outside: int) -> Integers:
-    """Return the limit of a class at its hops, another at the others; alike at all it takes no room."""
-    if vc_class.strides == (0,):
-        return np.broadcast_to(np.int8(outside), vc_class.shape)
-    return np.where(vc_class == number, np.int8(inside), np.int8(outside))
+        link = number[routes.routers[here], routes.routers[here + 1]]
+        vc_class = routes.vc_class[here] if classes and v > 1 else np.zeros(0, dtype=np.int8)
+        parts.append(
+            (
+                routes.legs.astype(np.int32),
+                routes.pair + first,
+                routes.share,
+                np.diff(routes.start) - 1,
+                link,
+                vc_class,
+            )
+        )
+    legs, pair, share, sizes, link, vc_class = zip(*parts, strict=True)
+    before = np.cumsum([0, *(size.size for size in sizes)], dtype=np.int32)
+    legs = np.concatenate([some + count for some, count in zip(legs, before[:-1], strict=True)], axis=1)
+    pair, share, sizes, link, vc_class = map(np.concatenate, (pair, share, sizes, link, vc_class))
+    low, high = np.broadcast_to(np.int8(0), link.shape), np.broadcast_to(np.int8(v), link.shape)
+    if vc_class.size:
+        low = np.where(vc_class == 1, np.int8(v // 2), np.int8(0))
+        high = np.where(vc_class == 0, np.int8(v // 2), np.int8(v))
+    found = Paths(
+        virtual_channels=v,
+        first=source[pair],
+        last=n + m + target[pair],
+        legs=legs,
+        leg_start=np.append(0, np.cumsum(sizes)),
+        link=link,
+        vc_low=low,
+        vc_high=high,
+    )
+    return pair, share, found

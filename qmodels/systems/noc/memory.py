@@ -34,11 +34,15 @@ class _ToChannels(Declared, prefix="traffic."):
             return np.zeros(number, dtype=np.int64)
         return np.arange(number) * step % max(1, step * len(self.targets))
 
-    def matrix(self: Any, nodes: int) -> FloatArray:
-        """Return the packets from each node to each, relative: 1 in all for a node that sends."""
+    def check_nodes(self: Any, nodes: int) -> None:
+        """Refuse a network that lacks one of the nodes."""
         for name, places in (("initiators", self.initiators), ("channels", self.targets)):
             if max(places) >= nodes:
                 raise ValueError(f"traffic.{name} must be nodes in 0..{nodes - 1}, got {max(places)}")
+
+    def matrix(self: Any, nodes: int) -> FloatArray:
+        """Return the packets from each node to each, relative: 1 in all for a node that sends."""
+        self.check_nodes(nodes)
         matrix = np.zeros((nodes, nodes))
         matrix[np.ix_(self.initiators, self.targets)] = 1 / len(self.targets)
         return matrix

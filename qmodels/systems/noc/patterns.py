@@ -47,16 +47,24 @@ class Pattern(Declared, prefix="traffic."):
             if len(set(self.spots)) < len(self.spots):
                 raise ValueError(f"traffic.spots must be different nodes, got {self.spots!r}")
 
+    def check_nodes(self, nodes: int) -> None:
+        """Refuse a network of another number of nodes."""
+        _same_nodes(self.nodes, nodes)
+
     def matrix(self, nodes: int) -> FloatArray:
         """Return the packets from each node to each, relative: 1 in all for a node that sends."""
-        _same_nodes(self.nodes, nodes)
+        self.check_nodes(nodes)
         n = self.nodes
-        if self.pattern in ("uniform", "hotspot"):
-            even = np.ones((n, n)) if self.self_traffic else 1.0 - np.eye(n)
-            hot = np.zeros((n, n))
-            hot[:, list(self.spots)] = even[:, list(self.spots)]
-            return _normal((1 - self.fraction) * _normal(even) + self.fraction * _normal(hot))
-        return _permutation_matrix(self._targets(), self.self_traffic)
+        if self.pattern not in ("uniform", "hotspot"):
+            return _permutation_matrix(self._targets(), self.self_traffic)
+        even = np.ones((n, n))
+        if not self.self_traffic:
+            np.fill_diagonal(even, 0.0)
+        if not self.spots:
+            return _normal(even)
+        hot = np.zeros((n, n))
+        hot[:, list(self.spots)] = even[:, list(self.spots)]
+        return _normal((1 - self.fraction) * _normal(even) + self.fraction * _normal(hot))
 
     def _targets(self) -> Sequence[int]:
         n = self.nodes
@@ -82,9 +90,13 @@ class Permutation(Declared, prefix="traffic."):
         if len(set(self.targets)) < len(self.targets):
             raise ValueError(f"traffic.targets must be a permutation, got {self.targets!r}")
 
+    def check_nodes(self, nodes: int) -> None:
+        """Refuse a network of another number of nodes."""
+        _same_nodes(len(self.targets), nodes)
+
     def matrix(self, nodes: int) -> FloatArray:
         """Return the packets from each node to each, relative: 1 in all for a node that sends."""
-        _same_nodes(len(self.targets), nodes)
+        self.check_nodes(nodes)
         return _permutation_matrix(self.targets, False)
 
 
@@ -122,9 +134,13 @@ class RateMatrix(Declared, prefix="traffic."):
         """Packets per cycle of the node that sends most."""
         return float(np.sum(self.rates, axis=1).max())
 
+    def check_nodes(self, nodes: int) -> None:
+        """Refuse a network of another number of nodes."""
+        _same_nodes(len(self.rates), nodes)
+
     def matrix(self, nodes: int) -> FloatArray:
         """Return the packets from each node to each, relative: 1 in all for a node that sends, on average."""
-        _same_nodes(len(self.rates), nodes)
+        self.check_nodes(nodes)
         return np.array(self.rates, dtype=float) / self.mean_rate
 
 
@@ -301,7 +317,8 @@ def _normal(matrix: FloatArray) -> FloatArray:
 
 
 def _permutation_matrix(targets: Sequence[int], self_traffic: bool) -> FloatArray:
-    matrix = np.eye(len(targets))[list(targets)]
+    matrix = np.zeros((len(targets), len(targets)))
+    matrix[np.arange(len(targets)), list(targets)] = 1.0
     if not self_traffic:
         np.fill_diagonal(matrix, 0.0)
     return matrix

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from math import prod
+from math import isqrt, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -13,12 +13,15 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.noc.layout import Layout, distances
-from qmodels.systems.noc.routes import ANY_CLASS, Routes, SourceRoute
+from qmodels.systems.noc.routes import ANY_CLASS, Integers, Routes, SourceRoute
 
 ROUTINGS = ("default", "dimension-order", "across-first", "shortest", "up-down", "o1turn", "table")
 """Names of the routings, see `find_routes`."""
 
 TIES = ("first", "split")
+
+SPARSE = 16
+"""Times as many as there are trips that keys may be for a table of all keys to take less than sorting."""
 
 
 def find_routes(
@@ -105,9 +108,26 @@ def find_routes(
         raise ValueError(f"routing of a {topology.kind} must be one of {words}, got {routing!r}")
     if routing == "o1turn":
         return o1turn_routes(topology, begin, end)
-    if routing in ("shortest", "up-down") or topology.kind in ("crossbar", "bus"):
+    if walks(topology, routing):
         return walk(next_hops(topology, routing == "up-down"), begin, end)
     return ring_routes(topology, begin, end, split=ties == "split")
+
+
+def walks(topology: Layout, routing: str) -> bool:
+    """Whether routes are found hop by hop, so that no two have a leg in common."""
+    routing = topology.default_routing if routing == "default" else routing
+    return routing in ("shortest", "up-down") or (routing != "table" and topology.kind in ("crossbar", "bus"))
+
+
+def pairs_at_once(topology: Layout, routing: str) -> int:
+    """Return for how many pairs of nodes routes are best found at a time; 0 for all.
+
+    Routes that are walked take ten times the room of the paths they become. Where there are two dimensions
+    or more, what pairs of other sources have in common with these is not worth a search.
+    """
+    if walks(topology, routing):
+        return 1 << 13
+    return 0 if routing == "table" or len(topology.dimensions) == 1 else 1 << 18
 
 
 class _Trips(NamedTuple):
@@ -117,26 +137,26 @@ class _Trips(NamedTuple):
     dimension, are the place it goes on from, how far it goes, and the class of its hops.
     """
 
-    pair: IntArray
+    pair: Integers
     share: FloatArray
-    begin: IntArray
-    across: IntArray
-    here: IntArray
-    steps: IntArray
-    classes: IntArray
+    begin: Integers
+    across: Integers
+    here: Integers
+    steps: Integers
+    classes: Integers
 
 
-def ring_routes(topology: Layout, begin: IntArray, end: IntArray, *, split: bool) -> Routes:
+def ring_routes(topology: Layout, begin: Integers, end: Integers, *, split: bool) -> Routes:
     """Return routes along the dimensions, the last one first, with one cross link before on a Spidergon."""
     shape, wraps = topology.dimensions, topology.kind != "mesh"
-    pair, share, across = np.arange(begin.size), np.ones(begin.size), np.zeros(begin.size, dtype=np.int64)
+    pair, share, across = np.arange(begin.size), np.ones(begin.size), np.zeros(begin.size, dtype=np.int8)
     if topology.kind == "spidergon":
         n = topology.nodes
         ahead = (end - begin) % n
-        across = ((4 * ahead > n) & (4 * ahead < 3 * n)).astype(np.int64)
-    at = (begin + across * (topology.nodes // 2)) % topology.routers
-    here, there = np.stack(np.unravel_index(at, shape)), np.stack(np.unravel_index(end, shape))
-    length = np.array(shape)[:, None]
+        across = ((4 * ahead > n) & (4 * ahead < 3 * n)).astype(np.int8)
+    at = (begin + across * np.int64(topology.nodes // 2)) % topology.routers
+    here, there = _places(at, shape), _places(end, shape)
+    length = np.array(shape, dtype=np.int32)[:, None]
     steps = there - here
     if wraps:
         ahead = steps % length
@@ -152,72 +172,132 @@ def ring_routes(topology: Layout, begin: IntArray, end: IntArray, *, split: bool
                 here = np.concatenate([here, here[:, double]], axis=1)
                 pair, share = np.append(pair, pair[double]), np.append(share, share[double])
                 across = np.append(across, across[double])
-        order = np.argsort(pair, kind="stable")
-        pair, share, across, steps, here = (
-            pair[order], share[order], across[order], steps[:, order], here[:, order],
-        )  # fmt: skip
+        if pair.size > begin.size:
+            order = np.argsort(pair, kind="stable")
+            pair, share, across, steps, here = (
+                pair[order], share[order], across[order], steps[:, order], here[:, order],
+            )  # fmt: skip
     crosses = (here + steps < 0) | (here + steps >= length) if wraps else np.zeros_like(steps, dtype=bool)
-    classes = np.where(crosses, 1, 0 if wraps else ANY_CLASS)
+    classes = np.where(crosses, np.int8(1), np.int8(0 if wraps else ANY_CLASS))
     if wraps:
         classes[np.array(shape) <= 2] = ANY_CLASS  # two routers are no ring
     trips = _Trips(pair, share, begin[pair], across, here, steps, classes)
     return _along(shape, trips, range(len(shape) - 1, -1, -1))
 
 
-def o1turn_routes(topology: Layout, begin: IntArray, end: IntArray) -> Routes:
+def o1turn_routes(topology: Layout, begin: Integers, end: Integers) -> Routes:
     """Return routes along the dimensions in the usual order for half of the packets, else the other way."""
     shape = topology.dimensions
-    here, there = np.stack(np.unravel_index(begin, shape)), np.stack(np.unravel_index(end, shape))
-    pair, none = np.arange(begin.size), np.zeros(begin.size, dtype=np.int64)
+    here, there = _places(begin, shape), _places(end, shape)
+    pair, none = np.arange(begin.size), np.zeros(begin.size, dtype=np.int8)
     trips = _Trips(pair, np.full(pair.size, 0.5), begin, none, here, there - here, np.zeros_like(here))
-    usual, other = range(len(shape) - 1, -1, -1), range(len(shape))
-    both = [_along(shape, trips, usual), _along(shape, trips._replace(classes=np.ones_like(here)), other)]
-    return _interleave(both)
-
-
-def _interleave(parts: Sequence[Routes]) -> Routes:
-    """Return the routes of all parts, sorted by pair."""
-    pair = np.concatenate([part.pair for part in parts])
-    hops = np.concatenate([np.diff(part.start) for part in parts])
-    first = np.concatenate(
-        [part.start[:-1] + sum(p.routers.size for p in parts[:k]) for k, part in enumerate(parts)]
-    )
-    order = np.argsort(pair, kind="stable")
-    start = np.append(0, np.cumsum(hops[order]))
-    where = np.repeat(first[order] - start[:-1], hops[order]) + np.arange(start[-1])
+    usual = _along(shape, trips, range(len(shape) - 1, -1, -1))
+    other = _along(shape, trips._replace(classes=np.ones_like(here)), range(len(shape)))
+    legs = np.stack([usual.legs, other.legs + usual.start.size - 1], axis=2)
     return Routes(
-        pair=pair[order],
-        share=np.concatenate([part.share for part in parts])[order],
-        start=start,
-        routers=np.concatenate([part.routers for part in parts])[where],
-        vc_class=np.concatenate([part.vc_class for part in parts])[where],
+        pair=pair.repeat(2),
+        share=trips.share.repeat(2),
+        legs=legs.reshape(len(legs), -1),
+        start=np.append(usual.start, usual.start[-1] + other.start[1:]),
+        routers=np.concatenate([usual.routers, other.routers]),
+        vc_class=np.concatenate([usual.vc_class, other.vc_class]),
     )
+
+
+def _places(routers: Integers, shape: tuple[int, ...]) -> Integers:
+    """Return where routers are in each dimension."""
+    return np.stack(np.unravel_index(np.arange(prod(shape)), shape)).astype(np.int32)[:, routers]
 
 
 def _along(shape: tuple[int, ...], trips: _Trips, order: Sequence[int]) -> Routes:
-    """Return the routes of trips that go along one dimension after the other, in this order."""
-    pair, share, begin, across, here, steps, classes = trips
-    hops = across + np.abs(steps).sum(axis=0)
-    size = hops + 1
-    start = np.append(0, np.cumsum(size))
-    left = np.arange(start[-1], dtype=np.int32) - np.repeat((start[:-1] + across).astype(np.int32), size)
+    """Return the routes of trips that go along one dimension after the other, in this order.
+
+    They have a leg along the first dimension and one along the others, of which all pairs of nodes together
+    have few that differ; those along one dimension alone have `_strides`.
+    """
+    begin, across, here = trips.begin, trips.across, trips.here.copy()
+    parts = [(order[:1], trips.steps), (order[1:], trips.steps)]
+    if len(shape) == 1:
+        parts = [(order, steps[None]) for steps in _strides(here[0], trips.steps[0], shape[0])]
+    legs, found = [], list[tuple[Integers, Integers, Integers]]()
+    for axes, steps in parts:
+        key, end, there = begin.astype(np.int64), begin, here.copy()
+        for axis in axes:
+            there[axis] += steps[axis]
+            there[axis][there[axis] < 0] += shape[axis]
+            there[axis][there[axis] >= shape[axis]] -= shape[axis]
+            key = key * shape[axis] + there[axis]
+            end = there[0] if len(shape) == 1 else end + (there[axis] - here[axis]) * prod(shape[axis + 1 :])
+            # Also between two routers: half the way round a ring either way, and part of a trip in its class.
+            for more in (2 * steps[axis] == -shape[axis], trips.classes[axis] == 1)[: 1 + (len(shape) == 1)]:
+                key = 2 * key + more if more.any() else key
+        key = 2 * key + across if across.any() else key
+        some, number = _different(key)
+        legs.append(number + sum(size.size for size, _, _ in found))
+        mine = np.zeros((len(shape), some.size), dtype=np.int32)
+        mine[list(axes)] = steps[list(axes)][:, some]
+        classes = trips.classes[:, some]
+        found.append(_walk_along(shape, begin[some], across[some], here[:, some], mine, classes, order))
+        begin, across, here = end, np.zeros_like(across), there
+    size, routers, vc_class = map(np.concatenate, zip(*found, strict=True))
+    return Routes(
+        pair=trips.pair,
+        share=trips.share,
+        legs=np.stack(legs),
+        start=np.append(0, np.cumsum(size)),
+        routers=routers,
+        vc_class=vc_class,
+    )
+
+
+def _strides(here: Integers, steps: Integers, size: int) -> list[Integers]:
+    """Return the steps to the next of few routers a stride apart, in strides from there, and those left."""
+    stride, far = isqrt(size), np.abs(steps)
+    first = np.minimum(far, np.where(steps > 0, -here, here) % stride)
+    last = (far - first) % stride
+    return [np.sign(steps) * part for part in (first, far - first - last, last)]
+
+
+def _different(key: Integers) -> tuple[Integers, Integers]:
+    """Return the places of different keys, one for each, and the number of each key among these."""
+    most = int(key.max(initial=-1)) + 1
+    if most > SPARSE * key.size:
+        _, some, number = np.unique(key, return_index=True, return_inverse=True)
+        return some, number.astype(np.int32)
+    at = np.full(most, -1)
+    at[key] = np.arange(key.size)
+    used = at >= 0
+    return at[used], (np.cumsum(used, dtype=np.int32) - 1)[key]
+
+
+def _walk_along(
+    shape: tuple[int, ...],
+    begin: Integers,
+    across: Integers,
+    here: Integers,
+    steps: Integers,
+    classes: Integers,
+    order: Sequence[int],
+) -> tuple[Integers, Integers, Integers]:
+    """Return the sizes of trips, all their routers, and the classes of the hops from each to the next."""
+    size = across + np.abs(steps).sum(axis=0) + 1
+    start = np.cumsum(size) - size
+    left = np.arange(size.sum(), dtype=np.int32) - np.repeat((start + across).astype(np.int32), size)
     vc_class = np.full(left.size, ANY_CLASS, dtype=np.int8)
     routers = np.zeros(left.size, dtype=np.int32)
-    strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
     for axis in order:
-        far = np.repeat(np.abs(steps[axis]).astype(np.int32), size)
+        far = np.repeat(np.abs(steps[axis]), size)
         if np.any(classes[axis] != ANY_CLASS):
             moving = (left >= 0) & (left < far)
             vc_class[moving] = np.repeat(classes[axis].astype(np.int8), size)[moving]
-        moved = np.clip(left, 0, far) * np.repeat(np.sign(steps[axis]).astype(np.int32), size)
-        place = np.repeat(here[axis].astype(np.int32), size) + moved
+        place = np.repeat(here[axis], size) + np.clip(left, 0, far) * np.repeat(np.sign(steps[axis]), size)
         place[place < 0] += shape[axis]
         place[place >= shape[axis]] -= shape[axis]
-        routers += place * np.int32(strides[axis])
+        routers += place * np.int32(prod(shape[axis + 1 :]))
         left = left - far
     crossed = across > 0
-    routers[start[:-1][crossed]] = begin[crossed]
-    return Routes(pair=pair, share=share, start=start, routers=routers, vc_class=vc_class)
+    routers[start[crossed]] = begin[crossed]
+    return size, routers, vc_class
 
 
 def walk(following: IntArray, begin: IntArray, end: IntArray) -> Routes:
@@ -236,6 +316,7 @@ def walk(following: IntArray, begin: IntArray, end: IntArray) -> Routes:
     return Routes(
         pair=np.arange(begin.size),
         share=np.ones(begin.size),
+        legs=np.arange(begin.size)[None],
         start=np.append(0, np.cumsum(arrived + 1)),
         routers=grid[inside],
         vc_class=np.full(int(inside.sum()), ANY_CLASS),
@@ -302,6 +383,7 @@ def table_routes(
     return Routes(
         pair=np.array(pair, dtype=np.int64),
         share=np.array(share, dtype=float),
+        legs=np.arange(len(share))[None],
         start=np.append(0, np.cumsum(lengths)).astype(np.int64),
         routers=np.array(routers, dtype=np.int64),
         vc_class=np.full(len(routers), ANY_CLASS),

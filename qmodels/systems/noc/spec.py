@@ -25,7 +25,7 @@ from qmodels.systems.noc.memory import Interleaved, Transactions
 from qmodels.systems.noc.patterns import Pattern, Permutation, RateMatrix, uniform
 from qmodels.systems.noc.router import PacketClass, QosRule, Router
 from qmodels.systems.noc.routes import SourceRoute, find_deadlock
-from qmodels.systems.noc.routing import ROUTINGS, TIES, find_routes
+from qmodels.systems.noc.routing import ROUTINGS, TIES, find_routes, pairs_at_once
 from qmodels.systems.noc.topology import Topology, afford_routes
 from qmodels.systems.spec.docstrings import Replaceable
 from qmodels.systems.spec.fields import field_names
@@ -225,7 +225,7 @@ class Noc(Replaceable, Declared):
             )
 
     def _check_traffic(self) -> None:
-        self.traffic.matrix(self.topology.nodes)
+        self.traffic.check_nodes(self.topology.nodes)
         if not isinstance(self.traffic, Interleaved | Transactions):
             return
         wrong = sorted(set(self.traffic.initiators) - set(self.topology.initiators))
@@ -306,21 +306,23 @@ def _structure(noc: Noc) -> dict[str, object]:
         flows = closed_flows(traffic, n, sizes)
     else:
         kinds = noc.packet_classes
-        afford_routes("topology", topology, int(np.count_nonzero(traffic.matrix(n))) * len(kinds))
-        flows = open_flows(traffic, n, kinds, [noc.class_flits(one) for one in kinds])
+        matrix = traffic.matrix(n)
+        afford_routes("topology", topology, int(np.count_nonzero(matrix)) * len(kinds), noc.routing)
+        flows = open_flows(traffic, matrix, kinds, [noc.class_flits(one) for one in kinds])
     find = partial(find_routes, topology, noc.routing, ties=noc.ties, table=noc.routes)
-    pair, share, path = paths(
+    pair, share, found = paths(
         topology,
         v,
         flows["source"],
         flows["target"],
         lambda source, target: find(source=source, target=target),
         classes=noc.vc_classes == "dateline",
-        **({"at_once": max(1, flows["source"].size)} if noc.routing == "table" else {}),  # checked as a whole
+        at_once=pairs_at_once(topology, noc.routing) or max(1, flows["source"].size),
     )
-    flows = {name: values[pair] for name, values in flows.items()}
-    for name in ("share", "unit_rate"):
-        flows[name] = flows[name] * share
+    if pair.size > flows["source"].size:
+        flows = {name: values[pair] for name, values in flows.items()}
+        for name in ("share", "unit_rate"):
+            flows[name] = flows[name] * share
     if closed and np.any(pair[1:] == pair[:-1]):
         raise ValueError("routes of transactions must be one for each pair of nodes, got splits")
     source_step, source_first = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
@@ -332,13 +334,13 @@ def _structure(noc: Noc) -> dict[str, object]:
         **channels(topology, noc.link_width),
         **flows,
         **service(noc.qos, source, target, flows["priority"]),
-        **path,
+        "paths": found,
         "virtual_channels": v,
         "source_start": np.searchsorted(source, np.arange(n + 1)),
         "source_step": source_step,
         "source_first": source_first,
     }
-    for part in parts.values():
+    for part in (*parts.values(), *vars(found).values()):
         if isinstance(part, np.ndarray):
             part.flags.writeable = False  # tables share it
     return parts

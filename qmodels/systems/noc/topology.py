@@ -13,8 +13,8 @@ from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.guarded import guarded
 from qmodels.systems.noc.layout import GRIDS, MOST_NODES, Layout, distances, grid_nodes
-from qmodels.systems.noc.routes import Routes
-from qmodels.systems.noc.routing import find_routes
+from qmodels.systems.noc.routes import HOP_BYTES, Routes
+from qmodels.systems.noc.routing import find_routes, walks
 from qmodels.systems.spec.cost import afford
 from qmodels.systems.spec.text.reading import Place
 
@@ -122,11 +122,11 @@ def _nodes(axes: Any, topology: Any, places: FloatArray) -> None:
         axes.scatter(places[:, 0], places[:, 1], s=12, color=colours, zorder=3)
 
 
-PAIR_BYTES, HOP_BYTES = 500, 100
-"""What a pair of nodes takes, and each channel of its route, in model or simulator. [bytes]
+PAIR_BYTES = 220
+"""What a pair of nodes takes in the model, where each channel of its route takes nothing. [bytes]
 
-Peaks of processes that solve uniform traffic, less that of a small one, were 0.5 to 0.9 of it: crossbar of
-700 nodes, ring of 400, torus 20 x 20, meshes 24 x 24 and 32 x 32.
+Peaks of processes that solve uniform traffic of 1,024 and 4,096 nodes, less that of a small one, were 0.7 to
+0.9 of it; of walked routes, in a mesh 28 x 28, 0.8 of it and `HOP_BYTES`.
 """
 LOOKED = 8
 """Routers from which distances are found."""
@@ -241,9 +241,11 @@ def from_graph(graph: nx.Graph[Any], *, roles: tuple[str, ...] = ()) -> Topology
     )
 
 
-def afford_routes(field: str, topology: Topology, pairs: float) -> None:
+def afford_routes(field: str, topology: Topology, pairs: float, routing: str = "default") -> None:
     """Refuse routes between n pairs of nodes that take more memory than is allowed."""
-    afford(field, topology.nodes, bytes=pairs * (PAIR_BYTES + HOP_BYTES * (_mean_distance(topology) + 2)))
+    hops = _mean_distance(topology) if walks(topology, routing) else 0.0
+    routes = pairs * (1 + (routing == "o1turn"))
+    afford(field, topology.nodes, bytes=routes * (PAIR_BYTES + HOP_BYTES * hops))
 
 
 def _mean_distance(topology: Topology) -> float:

@@ -65,8 +65,6 @@ def service_table(program: MessageProgram) -> PathTable:
     _, known = services(program)
     table, first = _all_pairs(program.topology, program.routing, program.router, program.link_width)
     chosen = [first[program.nodes[s.source], program.nodes[s.target]] for s in known]
-    hops = [np.arange(table.path_start[flow], table.path_start[flow + 1]) for flow in chosen]
-    places = np.concatenate([np.zeros(0, dtype=np.int64), *hops]).astype(np.int64)
     whole = (
         "virtual_channels",
         *(item.name for item in fields(PathTable) if item.name.startswith("channel_")),
@@ -79,10 +77,7 @@ def service_table(program: MessageProgram) -> PathTable:
         priority=np.array([s.priority for s in known], dtype=np.int32),
         weight=np.ones(len(known)),
         circuit=np.array([s.circuit for s in known], dtype=bool),
-        path_start=np.concatenate([[0], np.cumsum([hop.size for hop in hops])]).astype(np.int64),
-        path_channel=table.path_channel[places],
-        path_vc_low=table.path_vc_low[places],
-        path_vc_high=table.path_vc_high[places],
+        paths=table.paths.of(chosen),
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import brentq
@@ -15,9 +15,9 @@ from qmodels.noc import turns as turning
 from qmodels.noc.delay_law import delay_quantiles
 from qmodels.noc.message_flow import Transfer, even_parts, transfer_rates
 from qmodels.noc.solve_noc import solve_noc
-from qmodels.noc.turns import group_turns
+from qmodels.noc.turns import by_source, group_turns
 from qmodels.noc.waits import _window_variance, smoothness
-from qmodels.systems.noc import flows, routes
+from qmodels.systems.noc import routes, spec
 from qmodels.systems.noc.patterns import RateMatrix
 from qmodels.systems.noc.spec import _structure
 from qmodels.traffic import OnOff
@@ -47,15 +47,22 @@ def network(topology, initiators, channels, **fields):
 def test_a_network_is_the_same_whatever_is_looked_at_together(fields, monkeypatch):
     noc = Noc(**fields, traffic=uniform(nodes=fields["topology"].nodes), injection_rate=0.01)
     found = []
-    for hops, pairs in ((routes.PIECE, flows.PAIRS), (7, 3)):
+    for hops, pairs in ((routes.PIECE, 0), (7, 3)):
         monkeypatch.setattr(routes, "PIECE", hops)
         monkeypatch.setattr(turning, "PIECE", hops)
-        monkeypatch.setattr(flows, "PAIRS", pairs)
+        monkeypatch.setattr(spec, "pairs_at_once", lambda *_, pairs=pairs: pairs)
         _structure.cache_clear()
         table = noc.flow_table()
         bursts = noc.process if isinstance(noc.process, OnOff) else None
         turns = group_turns(table, noc.router, rate=table.unit_rate, bursts=bursts)
-        found.append(({**vars(table), **vars(turns)}, noc.find_deadlock()))
+        hop_by_hop = [table.path_start, table.path_channel, table.path_vc_low, table.path_vc_high]
+        delays = turns.along(np.sqrt(np.arange(turns.source.size)))
+        found.append(
+            (
+                {**vars(table), **vars(turns), "paths": np.concatenate(hop_by_hop), "delays": delays},
+                noc.find_deadlock(),
+            )
+        )
     (whole, circle), (pieces, same_circle) = found
     assert circle == same_circle
     for name, value in whole.items():
@@ -296,3 +303,51 @@ def test_inputs_of_a_switch_share_evenly_however_many_transfers_come_by_each():
     """Two from one source get half of the channel together, one from another source the other half."""
     rates = transfer_rates([Transfer(path=(source, 99), flits=4, cycles=5) for source in (0, 0, 1)])
     assert rates * 4 == pytest.approx([0.25, 0.25, 0.5])
+
+
+@given(
+    topology=st.sampled_from(
+        [mesh(3, 5), mesh(2, 3, 2), torus(4, 5), torus(4, 3, 3), ring(9), ring(16), spidergon(16)]
+    ),
+    options=st.sampled_from([{}, {"ties": "split"}, {"routing": "o1turn"}, {"vc_classes": "none"}]),
+)
+def test_legs_that_flows_share_are_as_good_as_a_leg_for_each(topology, options):
+    assume("routing" not in options or topology.kind == "mesh")
+    noc = Noc(topology=topology, traffic=uniform(nodes=topology.nodes), injection_rate=0.01, **options)
+    table = noc.flow_table()
+    inner = table.channel_kind[table.path_channel] == routes.LINK
+    own = replace(
+        table.paths,
+        legs=np.arange(table.source.size)[None],
+        leg_start=np.append(0, np.cumsum(np.diff(table.path_start) - 2)),
+        link=table.path_channel[inner],
+        vc_low=table.path_vc_low[inner],
+        vc_high=table.path_vc_high[inner],
+    )
+    whole = replace(table, paths=own)
+    assert_array_equal(whole.path_channel, table.path_channel)
+    assert routes.find_deadlock(whole) == routes.find_deadlock(table)
+    one, other = (group_turns(some, noc.router, rate=some.unit_rate) for some in (table, whole))
+    for name in ("source", "sink", "packets", "work", "channels", "zero_load", "busy_cycles"):
+        assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-12, atol=1e-15)
+    values = np.sqrt(np.arange(one.source.size))
+    # By hand: a turn from each channel of a path into the next.
+    turn = {ends: k for k, ends in enumerate(zip(one.source.tolist(), one.sink.tolist(), strict=True))}
+    paths = np.split(table.path_channel, table.path_start[1:-1])
+    expected = [
+        sum(values[turn[hop]] for hop in zip(path, path[1:], strict=False)) for path in map(list, paths)
+    ]
+    assert_allclose(one.along(values), expected)
+    assert_allclose(other.along(values), expected)
+    packets = by_source(table, one.flow_rate)
+    assert_allclose(packets, by_source(whole, one.flow_rate), atol=1e-15)
+    assert_allclose(packets.sum(axis=0), table.paths.by_channel(one.flow_rate, len(table.channel_names)))
+
+
+def test_large_networks_take_room_for_flows_and_not_for_hops():
+    noc = Noc(topology=ring(256), traffic=uniform(nodes=256), injection_rate=1e-4)
+    paths = noc.flow_table().paths
+    assert 30 * paths.link.size < paths.hops.sum()
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(ValueError, match="flows must ask for at most"):
+        patch.setenv("QMODELS_LIMIT", "0.01")
+        _ = paths.channel

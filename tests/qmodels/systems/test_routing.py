@@ -30,7 +30,8 @@ def all_pairs(topology, routing="default", **options):
     found = defaultdict(list)
     for k in range(routes.pair.size):
         pair = divmod(int(routes.pair[k]), nodes.size)
-        classes = routes.vc_class[routes.start[k] : routes.start[k + 1] - 1].tolist()
+        legs = [slice(routes.start[leg], routes.start[leg + 1] - 1) for leg in routes.legs[:, k]]
+        classes = [one for leg in legs for one in routes.vc_class[leg].tolist()]
         found[pair].append((routes.path(k), float(routes.share[k]), classes))
     return found
 
