@@ -79,7 +79,13 @@ INPUTS: dict[str, str] = {
     "noc/topology: Topology.route": "a route",
     **{
         f"noc/routes: {name}": "whether routes wait for each other in a circle"
-        for name in ("Onward.pairs", "Paths.limits", "find_deadlock", "find_deadlock.<locals>.turns", "onward")
+        for name in (
+            "Onward.pairs",
+            "Paths.limits",
+            "find_deadlock",
+            "find_deadlock.<locals>.turns",
+            "onward",
+        )
     },
     "noc/patterns: Pattern._check_relations": "a check of what is given",
     "spec/cost: afford": "a limit on memory and work",

@@ -139,6 +139,10 @@ class Kernel:
         self._ready = True
         return self.machine(*arguments)
 
+    def expect_many(self) -> None:
+        """Have the next call compile it: plain Python would be too slow for all that are to come."""
+        self._spent = PATIENCE
+
     def wait(self) -> None:
         """Wait until the process that we asked has compiled the kernel, or ended."""
         while self._request is not None and self._request.exists() and _compiler and _compiler.poll() is None:

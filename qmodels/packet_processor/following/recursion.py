@@ -7,7 +7,7 @@ come one by one are taken as work that begins with the first of them and is not 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,12 +65,41 @@ STRETCH, STRETCH_LEAST = 8, 64
 """Runs of the free list, and their blocks at least, after which it goes on elsewhere."""
 JUMP, JUMP_RUNS = 2**32, 2**10
 """Blocks, and runs, in which such stretches of the list are numbered."""
-SOON = 5000
-"""Packets up to which plain Python is quick enough to be used instead of compiling."""
+SOON = 20_000
+"""Packets up to which plain Python, at 80 us for each, is quick enough to be used instead of compiling."""
+
+
+class Room(NamedTuple):
+    """Arrays of a run, made by `room`: in machine code they would take longer to compile than `allocate`."""
+
+    engine: Any
+    channel: Any
+    bank: Any
+    piece: Any
+    line: Any
+    first: Any  # the first block of each packet
+    # Operations of the pointer memory to come, a heap.
+    times: Any
+    items: Any
+
+
+def room(z: Any, count: int, inner: Any) -> Room:
+    """Return the arrays for a run of so many packets through a design."""
+    engines, channels, banks = int(z[ENGINES]), int(z[CHANNELS]), int(z[BANKS])
+    return Room(
+        engine=np.zeros((2, engines)),
+        channel=np.zeros((4, channels)),
+        bank=np.zeros((3, channels, banks)),
+        piece=np.zeros((3, channels), dtype=np.int64),
+        line=np.zeros((2, int(inner.max()) + 2)),
+        first=np.zeros(count, dtype=np.int64),
+        times=np.empty(2 * count + 2),
+        items=np.empty(2 * count + 2, dtype=np.int64),
+    )
 
 
 @kernel(soon=lambda z, arrive, *others: arrive.size <= SOON)
-def follow(z: Any, arrive: Any, sizes: Any, hold: Any, places: Any, inner: Any, out: Any) -> None:
+def follow(z: Any, arrive: Any, sizes: Any, hold: Any, places: Any, inner: Any, room: Room, out: Any) -> None:
     """Fill in what each packet waits on its way.
 
     Parameters
@@ -84,6 +113,8 @@ def follow(z: Any, arrive: Any, sizes: Any, hold: Any, places: Any, inner: Any, 
     inner : array of int, (engines, channels)
         The fullest link from an engine to a channel but for its first and last; -1 for none. Those on the way
         back are left out: engines that take no more hold responses up in front of them, see `drain`.
+    room : Room
+        Of this run alone.
     out : array, (7, packets)
         Filled: waits of write, read, lookup, and for the pointer memory to store and to drain; the time to
         write and to read without others; pointer accesses of allocations beyond one for each segment. Writes
@@ -91,15 +122,9 @@ def follow(z: Any, arrive: Any, sizes: Any, hold: Any, places: Any, inner: Any, 
         comes to it.
     """
     count, pointer = arrive.size, 0.0
-    engine = np.zeros((2, int(z[ENGINES])))
-    channel = np.zeros((4, int(z[CHANNELS])))
-    bank = np.zeros((3, int(z[CHANNELS]), int(z[BANKS])))
-    piece = np.zeros((3, int(z[CHANNELS])), dtype=np.int64)
-    line = np.zeros((2, inner.max() + 2))
-    times, items = np.empty(2 * count + 2), np.empty(2 * count + 2, dtype=np.int64)
+    engine, channel, bank, piece, line, first, times, items = room
     size, following, stretch, passed, taken = 0, 0, 0, 0, 0
     far = STRETCH * max(int(z[RUN]), STRETCH_LEAST)
-    first = np.zeros(count, dtype=np.int64)
     while following < count or size > 0:
         # Lookups pass the pointer memory by: they meet the memory as it is when they come.
         if following < count and (size == 0 or arrive[following] <= max(pointer, times[0])):

@@ -58,7 +58,8 @@ def run(
     out = np.zeros((r.BEYOND + 1, count))
     inside = np.arange(stream.lead, count)
     inner = inner_links(paths.noc, int(z[0]))
-    r.follow(z, stream.times / rate, stream.segments, stream.hold * hold, places, inner, out)
+    room = r.room(z, count, inner)
+    r.follow(z, stream.times / rate, stream.segments, stream.hold * hold, places, inner, room, out)
     rounding = 16.0 * np.finfo(float).eps * float(stream.times[-1]) / rate
     out[: r.ALONE][out[: r.ALONE] < rounding] = 0.0
     growth = _growth(out[: r.BEYOND].sum(axis=0), stream.times / rate, stream.lead)
@@ -181,10 +182,12 @@ def _runs(rotation: Rotation, paths: Paths, designs: list[list[float]]) -> list[
         *numbers, rate, hold, miss = design
         return run(rotation, paths, rate, hold, miss, tuple(numbers))
 
-    # The first one sees to it that the kernel is there.
-    first, others = follow(designs[0]), designs[1:]
-    if not others:
-        return [first]
+    if len(designs) == 1:
+        return [follow(designs[0])]
+    from qmodels.packet_processor.following import recursion
+
+    recursion.follow.expect_many()
+    first, others = follow(designs[0]), designs[1:]  # which sees to it that the machine code is there
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return [first, *pool.map(follow, others)]
 

@@ -1,6 +1,7 @@
 """Kernels give the same numbers as plain Python and compiled, and are compiled aside."""
 
 import importlib
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,7 +64,7 @@ def recorded(module, name, monkeypatch):
     kernel, calls = getattr(module, name), []
 
     def recorder(*arguments):
-        calls.append([np.copy(a) if isinstance(a, np.ndarray) else a for a in arguments])
+        calls.append(deepcopy(arguments))
         return kernel(*arguments)
 
     monkeypatch.setattr(module, name, recorder)
@@ -72,7 +73,7 @@ def recorded(module, name, monkeypatch):
 
 def same_to_the_last_bit(kernel, calls):
     for arguments in calls:
-        compiled, plain = ([np.copy(a) if isinstance(a, np.ndarray) else a for a in arguments] for _ in "ab")
+        compiled, plain = deepcopy(arguments), deepcopy(arguments)
         kernel.machine(*compiled)
         with np.errstate(all="ignore"):
             kernel.plain(*plain)
@@ -185,6 +186,12 @@ def test_the_first_calls_are_plain_and_later_ones_compiled_aside(total):
 
 def test_long_calls_are_compiled_at_once(total):
     assert total(np.arange(100.0)) == 9900.0
+    assert total._ready and total._request is None and len(total.machine.signatures) == 1
+
+
+def test_the_first_of_many_calls_compiles(total):
+    total.expect_many()
+    assert total(np.arange(5.0)) == 20.0
     assert total._ready and total._request is None and len(total.machine.signatures) == 1
 
 

@@ -39,7 +39,7 @@ def follow(slow: dict[int, float], *, hold: float = 1e6, lookups: bool = False, 
     places = np.stack([engine, engine, np.zeros(count) - (not lookups), np.zeros(count)]).astype(np.int64)
     inner = np.full((int(z[r.ENGINES]), int(z[r.CHANNELS])), -1)
     out = np.zeros((r.BEYOND + 1, count))
-    r.follow(z, arrive, sizes, np.full(count, hold), places, inner, out)
+    r.follow(z, arrive, sizes, np.full(count, hold), places, inner, r.room(z, count, inner), out)
     return out
 
 
@@ -244,7 +244,8 @@ def test_what_trials_passed_over_is_forgotten(run: int) -> None:
     for first in (1.0, 3.0):
         hold, out = np.full(count, 10.0), np.zeros((r.BEYOND + 1, count))
         hold[:20] = first
-        r.follow(z, 2.0 * arrive, sizes, hold, places, np.full((1, 4), -1), out)
+        inner = np.full((1, 4), -1)
+        r.follow(z, 2.0 * arrive, sizes, hold, places, inner, r.room(z, count, inner), out)
         found.append(out)
     assert (found[0] != found[1])[:, :300].any() and found[0][r.BEYOND].mean() > 0.02
     assert_allclose(found[0][:, 3000:], found[1][:, 3000:], atol=1e-6)
