@@ -102,10 +102,11 @@ ROUNDING = 1e-6
 TABLE_ROWS = 1 << 40
 """Rows of lines at a controller, which knows no negative ones, begin here."""
 
-core_at: Any = pointer_to(Core, varied=True, alone=False)
+core_at: Any = pointer_to(Core, varied=True, alone=False, timed=False)
 """In compiled code: return the core of a table."""
-plain_core_at: Any = pointer_to(Core, varied=False, alone=False)
-lone_core_at: Any = pointer_to(Core, varied=True, alone=True)
+plain_core_at: Any = pointer_to(Core, varied=False, alone=False, timed=False)
+lone_core_at: Any = pointer_to(Core, varied=True, alone=True, timed=False)
+timed_core_at: Any = pointer_to(Core, varied=True, alone=False, timed=True)
 network_at: Any = pointer_to(Network)
 channels_at: Any = pointer_to(Channels)
 caches_at: Any = pointer_to(Hierarchies)
@@ -123,7 +124,8 @@ def run(w: World, c: Core, k: Kernels | None, until: float, ended: int, born: in
         return int(loop(w, c, network, channels, caches, blocks, until, ended, born))
     if k is None:
         return int(_run_alone(w.table, c.table, until, ended, born))
-    return int((_run if c.varied else _run_plain)((w.table, c.table, *k.tables), until, ended, born))
+    kernel = _run_timed if c.timed else _run_varied if c.varied else _run_plain
+    return int(kernel((w.table, c.table, *k.tables), until, ended, born))
 
 
 @lean
@@ -132,7 +134,13 @@ def _run_alone(table: Any, own_table: Any, until: float, ended: int, born: int) 
 
 
 @lean
-def _run(tables: Any, until: float, ended: int, born: int) -> int:
+def _run_timed(tables: Any, until: float, ended: int, born: int) -> int:
+    n, d, h, b = _kernels_at(tables)
+    return loop(world_at(tables[0]), timed_core_at(tables[1]), n, d, h, b, until, ended, born)
+
+
+@lean
+def _run_varied(tables: Any, until: float, ended: int, born: int) -> int:
     n, d, h, b = _kernels_at(tables)
     return loop(world_at(tables[0]), core_at(tables[1]), n, d, h, b, until, ended, born)
 
@@ -251,7 +259,7 @@ def _handle(w: World, c: Core, d: Channels, b: BlockPools, event: int) -> None:
         handle(w, c, event)
     elif channel >= c.channels.size:
         free_bank(w, c, b, event, channel - c.channels.size)
-    elif channel >= 0 and c.varied:
+    elif channel >= 0 and c.timed:
         drop(w.heap, w.places, event)
         ghz = c.channels[channel]["ghz"]
         _call_again(w, c, channel, advance(d, channel, int(w.state[0]["now"] * ghz + 0.5)))
@@ -311,7 +319,7 @@ def post(w: World, c: Core, n: Network, d: Channels, h: Hierarchies, b: BlockPoo
             go_on(w, c, j)
         elif strand["channel"] >= own["controlled"]:
             join_bank(w, c, j)
-        elif c.varied:
+        elif c.timed:
             channel = strand["channel"]
             write, row = c.code[strand["at"] - 1]["at"], strand["row"]
             bank = c.rows[bank_of(c, j)]

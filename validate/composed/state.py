@@ -344,3 +344,5 @@ class Core(NamedTuple):
     """Whether there is more than plain stations, caches, free lists, banks in order, an interconnect."""
     alone: Any = False
     """Whether there are stations and pools alone, no parts with kernels of their own."""
+    timed: Any = False
+    """Whether there are channels behind controllers."""

@@ -253,6 +253,7 @@ def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
         state=own,
         table=None,
         varied=bool(own["controlled"][0] or vary(stations[0]) or np.isin(ops, state.VARIED).any()),
+        timed=bool(own["controlled"][0]),
     )
     further = core.channels.size + core.rows.size
     world = _world(spec, sources, stations, further, seed=seed, replication=replication)
