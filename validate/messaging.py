@@ -143,8 +143,8 @@ def _responses(program: MessageProgram) -> FloatArray:
     table = service_table(program)
     pipeline = program.router.pipeline_cycles
     times = []
-    for first, last in zip(table.path_start[:-1], table.path_start[1:], strict=True):
-        wires = int(np.sum(np.asarray(table.channel_delay)[table.path_channel[first:last]]))
+    for first, last in zip(table.paths.start[:-1], table.paths.start[1:], strict=True):
+        wires = int(np.sum(np.asarray(table.channel_delay)[table.paths.channel[first:last]]))
         times.append(INJECTION + pipeline * int(last - first - 1) + wires + program.costs.response_cycles)
     return np.array(times)
 

@@ -45,8 +45,8 @@ def latency_bounds(noc: Noc, *, burst_packets: float = 1.0) -> FloatArray:
         raise ValueError(f"injection_rate must be one number for bounds, got {noc.injection_rate!r}")
     table = noc.flow_table()
     turns = group_turns(table, noc.router, rate=table.rate)
-    hops = np.diff(table.path_start)
-    flow, channel = np.repeat(np.arange(hops.size), hops), table.path_channel.astype(np.int64)
+    hops = np.diff(table.paths.start)
+    flow, channel = np.repeat(np.arange(hops.size), hops), table.paths.channel.astype(np.int64)
     ranked = noc.router.arbitration == "priority"
     sure = table.circuit | (ranked and noc.find_deadlock() is None)
     level = np.where(table.circuit, 0, 1 + (table.priority if ranked else 0)).astype(np.int64)
@@ -66,14 +66,14 @@ def latency_bounds(noc: Noc, *, burst_packets: float = 1.0) -> FloatArray:
     lower = np.maximum.accumulate(longest[:, ::-1], axis=1)[:, ::-1][channel, level[flow] + 1]
     lower = np.where(table.circuit[flow], 0.0, lower)
     left = 1 / table.channel_cycles_per_flit[channel] - first(rate)
-    starved = np.logical_or.reduceat(left <= 0, table.path_start[:-1]) | ~sure
+    starved = np.logical_or.reduceat(left <= 0, table.paths.start[:-1]) | ~sure
     left = np.maximum(left, 1e-12)
-    slowest = np.minimum.reduceat(left, table.path_start[:-1])
+    slowest = np.minimum.reduceat(left, table.paths.start[:-1])
     own = turns.zero_load - flits + burst_packets * flits / slowest
     bound = own
     for _ in range(ROUNDS):
         grown = np.where(starved, ENDLESS, burst + rate * bound)
-        new = own + np.add.reduceat((first(grown) + lower) / left, table.path_start[:-1])
+        new = own + np.add.reduceat((first(grown) + lower) / left, table.paths.start[:-1])
         new = np.minimum(new, ENDLESS)
         settled = np.isclose(new, bound, rtol=1e-9, atol=0.0)
         bound = new

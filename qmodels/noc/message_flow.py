@@ -223,7 +223,7 @@ def message_paths(program: MessageProgram) -> dict[tuple[int, int], MessagePath]
     per_flit = np.asarray(table.channel_cycles_per_flit, dtype=float)
     found = {}
     for number, service in enumerate(known):
-        channels = table.path_channel[table.path_start[number] : table.path_start[number + 1]]
+        channels = table.paths.channel[table.paths.start[number] : table.paths.start[number + 1]]
         slowest = float(per_flit[channels].max())
         found[service.source, service.target] = MessagePath(
             channels=tuple(channels.tolist()),

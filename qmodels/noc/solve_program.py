@@ -55,7 +55,7 @@ def solve_program(spec: MessageProgram) -> Answer:
     table = service_table(spec)
     deadlock = find_deadlock(table) or ()
     whole = spec.router.hold_switch_for_packet or spec.router.virtual_channels == 1
-    even = bool(np.all(table.channel_cycles_per_flit[table.path_channel] == 1))
+    even = bool(np.all(table.channel_cycles_per_flit[table.paths.channel] == 1))
     doubts = {
         **may_deadlock(deadlock),
         "packets share links flit by flit": not whole,

@@ -101,12 +101,12 @@ def smoothness(turns: Turns, loads: FloatArray) -> FloatArray:
     result = np.ones((loads.size, count))
     if not (table.source_step == 1).any():
         return result
-    hops = np.diff(table.path_start)
+    hops = np.diff(table.paths.start)
     flow = np.repeat(np.arange(hops.size), hops)
     flow_of_hop = np.flatnonzero((table.source_step[table.source] == 1)[flow])
     mine = flow[flow_of_hop]
     key, pair = np.unique(
-        table.source[mine].astype(np.int64) * count + table.path_channel[flow_of_hop], return_inverse=True
+        table.source[mine].astype(np.int64) * count + table.paths.channel[flow_of_hop], return_inverse=True
     )
     source, channel = key // count, key % count
     cycle = int(table.order.max()) + 1

@@ -73,11 +73,11 @@ def inner_links(noc: ProcessorNoc, channels: int) -> npt.NDArray[np.int64]:
     [[0], [0]]
     """
     table = noc.networks(channels).requests
-    count = np.bincount(table.path_channel, minlength=len(table.channel_names))
+    count = np.bincount(table.paths.channel, minlength=len(table.channel_names))
     found = np.full((noc.initiators, channels), -1)
     ends = [np.unique(end, return_inverse=True)[1] for end in (table.source, table.target)]
     for flow, (engine, channel) in enumerate(zip(*ends, strict=True)):
-        path = table.path_channel[table.path_start[flow] + 1 : table.path_start[flow + 1] - 1]
+        path = table.paths.channel[table.paths.start[flow] + 1 : table.paths.start[flow + 1] - 1]
         if path.size:
             found[engine, channel] = path[np.argmax(count[path])]
     used = found >= 0
@@ -87,14 +87,14 @@ def inner_links(noc: ProcessorNoc, channels: int) -> npt.NDArray[np.int64]:
 
 def _shares(table: FlowTable) -> LinkShares:
     flows, count = table.source.size, len(table.channel_names)
-    hops = np.diff(table.path_start)
-    flow, channel = np.repeat(np.arange(flows), hops), table.path_channel.astype(np.int64)
+    hops = np.diff(table.paths.start)
+    flow, channel = np.repeat(np.arange(flows), hops), table.paths.channel.astype(np.int64)
     share = np.bincount(channel, minlength=count) / flows
-    before = np.where(np.isin(np.arange(channel.size), table.path_start[:-1]), -1, np.roll(channel, 1))
+    before = np.where(np.isin(np.arange(channel.size), table.paths.start[:-1]), -1, np.roll(channel, 1))
     turn, crossings = np.unique((before + 1) * count + channel, return_counts=True)
     together = np.bincount(turn % count, weights=(crossings / flows) ** 2, minlength=count)
     used = np.where(share > 0, share, 1.0)
-    ends = np.unique(channel[table.path_start[1:] - 1])
+    ends = np.unique(channel[table.paths.start[1:] - 1])
 
     def again(end: npt.NDArray[np.integer[Any]]) -> FloatArray:
         """Return the mean square, over the nodes of one end, of the part of its packets on each channel."""

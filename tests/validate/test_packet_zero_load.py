@@ -227,7 +227,7 @@ def test_events_of_a_packet_by_hand(run: Any) -> None:
 def test_flits_are_counted_on_every_link(run: Any) -> None:
     """The links of a path, ends included, averaged over engines and channels of each network."""
     both = SPEC.noc.networks(CHANNELS)
-    links = [np.diff(table.path_start).mean() for table in (both.requests, both.responses)]
+    links = [np.diff(table.paths.start).mean() for table in (both.requests, both.responses)]
     data, request, reads = int(SPEC.segment_flits), int(SPEC.request_flits), SEGMENTS + misses(run)
     flits = (SEGMENTS * data + reads * request) * links[0] + reads * data * links[1]
     assert_allclose(per_packet(run, "hop_pj_per_byte"), flits * WIDTH / 1000, rtol=0.02)

@@ -227,7 +227,7 @@ def _circuit_numbers(table: Any) -> IntArray:
     numbers = np.full(len(table.source), -1, dtype=np.int64)
     taken: dict[int, set[int]] = {}
     for flow in np.flatnonzero(table.circuit):
-        channels = table.path_channel[table.path_start[flow] : table.path_start[flow + 1]].tolist()
+        channels = table.paths.channel[table.paths.start[flow] : table.paths.start[flow + 1]].tolist()
         used = set().union(*(taken.get(c, set()) for c in channels))
         number = next(k for k in range(len(used) + 1) if k not in used)
         numbers[flow] = number
@@ -262,9 +262,9 @@ def _channels(table: PathTable, router: Router, per_channel: int) -> Any:
 
 
 def _hops(table: Any, circuit_of: IntArray, vcs: int) -> tuple[Any, Any]:
-    low, high = (np.asarray(x, dtype=np.uint64) for x in (table.path_vc_low, table.path_vc_high))
+    low, high = (np.asarray(x, dtype=np.uint64) for x in (table.paths.low, table.paths.high))
     one = np.uint64(1)
-    flow_of = np.repeat(np.arange(circuit_of.size), np.diff(table.path_start))
+    flow_of = np.repeat(np.arange(circuit_of.size), np.diff(table.paths.start))
     number = circuit_of[flow_of]
     reserved = one << (vcs + np.maximum(number, 0)).astype(np.uint64)
     masks, place = np.unique(
@@ -272,19 +272,19 @@ def _hops(table: Any, circuit_of: IntArray, vcs: int) -> tuple[Any, Any]:
     )
     if masks.size > 1 << MASK_BITS:
         raise ValueError(f"paths must use at most 256 sets of virtual channels, got {masks.size}")
-    hop = np.asarray(table.path_channel, dtype=np.int64) << MASK_BITS | place
+    hop = np.asarray(table.paths.channel, dtype=np.int64) << MASK_BITS | place
     return hop.astype(np.int32), masks
 
 
 def _sources(table: Any, circuit_of: IntArray, arbitration: str) -> tuple[Any, Any, Any, Any]:
     """Return flows, their services, queues and nodes: a queue per circuit, then one, or one per priority."""
-    starts = np.asarray(table.path_start)
+    starts = np.asarray(table.paths.start)
     flow = np.zeros(circuit_of.size, dtype=FLOW)
     flow["first_hop"], flow["hops"] = starts[:-1], np.diff(starts)
     flow["flits"] = table.flits
     service = np.zeros(circuit_of.size, dtype=SERVICE)
     service["weight"], service["priority"], service["circuit"] = table.weight, table.priority, circuit_of
-    first_channel = np.asarray(table.path_channel)[starts[:-1]]
+    first_channel = np.asarray(table.paths.channel)[starts[:-1]]
     nodes = int(np.max(table.source, initial=-1)) + 1
     node = np.zeros(nodes, dtype=NODE)
     node["channel"] = node["current"] = node["last_vc"] = -1

@@ -201,11 +201,11 @@ def _bursts(
     add up to that of the slowest, so that the longest counts.
     """
     table, rate = turns.table, load * turns.flow_rate
-    flow = np.repeat(np.arange(rate.size), np.diff(table.path_start))
-    busy = table.flits[flow] * table.channel_cycles_per_flit[table.path_channel].astype(float)
+    flow = np.repeat(np.arange(rate.size), np.diff(table.paths.start))
+    busy = table.flits[flow] * table.channel_cycles_per_flit[table.paths.channel].astype(float)
 
     def by_channel(values: FloatArray) -> FloatArray:
-        sums = np.bincount(table.path_channel, values, minlength=len(table.channel_names))
+        sums = np.bincount(table.paths.channel, values, minlength=len(table.channel_names))
         return np.asarray(sums, dtype=float)
 
     def by_stream(values: FloatArray) -> FloatArray:
@@ -226,9 +226,9 @@ def _bursts(
             mean=np.minimum(work, FULL) / used,
             square=square / used,
         )
-        path = table.path_start[:-1]
-        mine_longest, longest = (np.maximum.reduceat(w[table.path_channel], path) for w in (own, others))
-        slowest = np.maximum.reduceat(1 / decay[table.path_channel], path)
+        path = table.paths.start[:-1]
+        mine_longest, longest = (np.maximum.reduceat(w[table.paths.channel], path) for w in (own, others))
+        slowest = np.maximum.reduceat(1 / decay[table.paths.channel], path)
         with np.errstate(divide="ignore"):
             tail = 1 / by_stream(slowest) * noc.clock_ghz
         found[one.flow] = by_stream(mine_longest) / noc.clock_ghz, by_stream(longest) / noc.clock_ghz, tail

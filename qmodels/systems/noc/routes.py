@@ -219,26 +219,6 @@ class PathTable:
     circuit: npt.NDArray[np.bool_]  # whether the flow has a path of its own
     paths: Paths
 
-    @property
-    def path_start(self) -> Integers:
-        """Where the path of each flow begins; one more at the end."""
-        return self.paths.start
-
-    @property
-    def path_channel(self) -> Integers:
-        """Channels of all paths, hop by hop, which large networks have no room for."""
-        return self.paths.channel
-
-    @property
-    def path_vc_low(self) -> Integers:
-        """The first virtual channel that may be used at each hop."""
-        return self.paths.low
-
-    @property
-    def path_vc_high(self) -> Integers:
-        """The one behind the last."""
-        return self.paths.high
-
     def path(self, flow: int) -> tuple[str, ...]:
         """Return the names of the channels of one flow."""
         return tuple(self.channel_names[c] for c in self.paths.of([flow]).channel)

@@ -55,7 +55,7 @@ def test_a_network_is_the_same_whatever_is_looked_at_together(fields, monkeypatc
         table = noc.flow_table()
         bursts = noc.process if isinstance(noc.process, OnOff) else None
         turns = group_turns(table, noc.router, rate=table.unit_rate, bursts=bursts)
-        hop_by_hop = [table.path_start, table.path_channel, table.path_vc_low, table.path_vc_high]
+        hop_by_hop = [table.paths.start, table.paths.channel, table.paths.low, table.paths.high]
         delays = turns.along(np.sqrt(np.arange(turns.source.size)))
         found.append(
             (
@@ -315,17 +315,17 @@ def test_legs_that_flows_share_are_as_good_as_a_leg_for_each(topology, options):
     assume("routing" not in options or topology.kind == "mesh")
     noc = Noc(topology=topology, traffic=uniform(nodes=topology.nodes), injection_rate=0.01, **options)
     table = noc.flow_table()
-    inner = table.channel_kind[table.path_channel] == routes.LINK
+    inner = table.channel_kind[table.paths.channel] == routes.LINK
     own = replace(
         table.paths,
         legs=np.arange(table.source.size)[None],
-        leg_start=np.append(0, np.cumsum(np.diff(table.path_start) - 2)),
-        link=table.path_channel[inner],
-        vc_low=table.path_vc_low[inner],
-        vc_high=table.path_vc_high[inner],
+        leg_start=np.append(0, np.cumsum(np.diff(table.paths.start) - 2)),
+        link=table.paths.channel[inner],
+        vc_low=table.paths.low[inner],
+        vc_high=table.paths.high[inner],
     )
     whole = replace(table, paths=own)
-    assert_array_equal(whole.path_channel, table.path_channel)
+    assert_array_equal(whole.paths.channel, table.paths.channel)
     assert routes.find_deadlock(whole) == routes.find_deadlock(table)
     one, other = (group_turns(some, noc.router, rate=some.unit_rate) for some in (table, whole))
     for name in ("source", "sink", "packets", "work", "channels", "zero_load", "busy_cycles"):
@@ -333,7 +333,7 @@ def test_legs_that_flows_share_are_as_good_as_a_leg_for_each(topology, options):
     values = np.sqrt(np.arange(one.source.size))
     # By hand: a turn from each channel of a path into the next.
     turn = {ends: k for k, ends in enumerate(zip(one.source.tolist(), one.sink.tolist(), strict=True))}
-    paths = np.split(table.path_channel, table.path_start[1:-1])
+    paths = np.split(table.paths.channel, table.paths.start[1:-1])
     expected = [
         sum(values[turn[hop]] for hop in zip(path, path[1:], strict=False)) for path in map(list, paths)
     ]

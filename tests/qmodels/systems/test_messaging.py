@@ -108,8 +108,8 @@ def test_the_table_has_the_paths_of_the_services():
     table = service_table(spec)
     assert (table.source.tolist(), table.target.tolist()) == ([5], [0])
     # Injection, two links, ejection.
-    assert table.path_start.tolist() == [0, 4]
-    assert table.channel_kind[table.path_channel].tolist() == [0, 1, 1, 2]
+    assert table.paths.start.tolist() == [0, 4]
+    assert table.channel_kind[table.paths.channel].tolist() == [0, 1, 1, 2]
 
 
 def test_packets_of_a_message():

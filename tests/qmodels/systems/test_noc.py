@@ -61,7 +61,7 @@ def nocs(draw):
 @given(noc=nocs())
 def test_flows_are_conserved_and_paths_connected(noc):
     table = noc.flow_table()
-    rows = [table.path_channel[a:b] for a, b in zip(table.path_start, table.path_start[1:], strict=False)]
+    rows = [table.paths.channel[a:b] for a, b in zip(table.paths.start, table.paths.start[1:], strict=False)]
     for k, path in enumerate(rows):
         kinds = table.channel_kind[path]
         assert (kinds[0], kinds[-1]) == (INJECTION, EJECTION)
@@ -88,11 +88,11 @@ def test_flows_are_conserved_and_paths_connected(noc):
 @given(noc=nocs(), virtual_channels=st.integers(1, 5))
 def test_hops_may_use_virtual_channels_that_exist(noc, virtual_channels):
     table = replace(noc, router=Router(virtual_channels=virtual_channels)).flow_table()
-    assert np.all(table.path_vc_low >= 0)
-    assert np.all(table.path_vc_low < table.path_vc_high)
-    assert np.all(table.path_vc_high <= virtual_channels)
-    ends = table.channel_kind[table.path_channel] != LINK
-    assert np.all((table.path_vc_high - table.path_vc_low)[ends] == virtual_channels)
+    assert np.all(table.paths.low >= 0)
+    assert np.all(table.paths.low < table.paths.high)
+    assert np.all(table.paths.high <= virtual_channels)
+    ends = table.channel_kind[table.paths.channel] != LINK
+    assert np.all((table.paths.high - table.paths.low)[ends] == virtual_channels)
 
 
 @given(half=st.integers(2, 8), shift=st.integers(1, 15))
@@ -189,7 +189,7 @@ def test_wider_links_never_add_flits():
 def test_load_curves_have_rates_for_every_load():
     noc = Noc(injection_rate=np.array([0.01, 0.02]))
     assert noc.flow_table().rate.shape == (2, noc.flow_table().source.size)
-    assert noc.flow_table().path_channel is replace(noc, injection_rate=0.5).flow_table().path_channel
+    assert noc.flow_table().paths.channel is replace(noc, injection_rate=0.5).flow_table().paths.channel
     with pytest.raises(ValueError, match="read-only"):
         noc.flow_table().share[0] = 1.0
 

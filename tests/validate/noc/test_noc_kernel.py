@@ -115,7 +115,7 @@ def flits_of(world, flit):
 
 
 def zero_load(table, flow, flits, pipeline=3):
-    hops = int(table.path_start[flow + 1] - table.path_start[flow])
+    hops = int(table.paths.start[flow + 1] - table.paths.start[flow])
     return pipeline * (hops - 1) + 2 + flits - 1
 
 
@@ -185,7 +185,7 @@ def test_every_channel_carries_the_flits_of_its_flows(noc, packets):
     run(world, packets)
     expected = np.zeros(len(table.channel_names), dtype=int)
     for _, flow, flits in packets:
-        expected[table.path_channel[table.path_start[flow] : table.path_start[flow + 1]]] += flits
+        expected[table.paths.channel[table.paths.start[flow] : table.paths.start[flow + 1]]] += flits
     assert world.channel["flits"].tolist() == expected.tolist()
 
 
@@ -268,7 +268,7 @@ def test_wires_and_narrow_links_add_their_cycles():
     noc = Noc(topology=topology, link_width=16, traffic=uniform(nodes=4), router=Router(buffer_flits=16))
     table = noc.flow_table()
     ((delivered, created, _, _),) = run_alone(new(noc), 0, 3)
-    links = int(table.path_start[1] - table.path_start[0]) - 2
+    links = int(table.paths.start[1] - table.paths.start[0]) - 2
     # Each link 2 cycles of wire and 3 more for a flit in 4 parts; the flits follow at 4 cycles.
     assert delivered - created == 3 * (links + 1) + 2 + links * (2 + 3) + 2 * 4
 

@@ -86,7 +86,7 @@ def test_nearly_no_load_gives_the_latency_of_a_packet_alone():
     spec = replace(NOC, injection_rate=1e-5)
     r = simulate(spec, packets=5000, replications=4, confidence=0.999)
     table = spec.flow_table()
-    hops = np.diff(table.path_start)
+    hops = np.diff(table.paths.start)
     alone = float(np.sum(table.unit_rate * (3 * (hops - 1) + 2 + 2)) / table.unit_rate.sum())
     assert alone in r.packet_latency
     assert r.packet_latency.relative_half_width < 0.03
