@@ -14,7 +14,7 @@ from qmodels.systems.spec.conditions import in_field_unit
 from qmodels.systems.spec.fields import find_field
 from qmodels.systems.spec.text.toml import read_value, spec_from_toml
 from qmodels.systems.traffic.arrivals import Recorded
-from qmodels.systems.traffic.readers.files import takes_option
+from qmodels.systems.traffic.files import takes_option
 
 
 def read_specs(

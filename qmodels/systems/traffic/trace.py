@@ -15,7 +15,7 @@ from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.spec.docstrings import Documented
 from qmodels.systems.spec.text.reading import Place
-from qmodels.systems.traffic.readers.files import one_line, packets_of
+from qmodels.systems.traffic.files import one_line, packets_of
 from qmodels.systems.traffic.sizes import LARGEST_PACKET
 from qmodels.systems.traffic.trace_statistics import TraceStatistics, trace_statistics
 

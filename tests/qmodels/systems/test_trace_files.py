@@ -9,7 +9,7 @@ import pytest
 from qmodels import Workload, read_trace
 from qmodels.systems.packets.data_queueing import QueueTraffic
 from qmodels.systems.spec.text.toml import from_toml, to_toml
-from qmodels.systems.traffic.readers.captures import flow_key
+from qmodels.systems.traffic.captures import flow_key
 from qmodels.traffic import Recorded, Trace
 from tests.qmodels.systems.test_trace import SECOND, block, section, write
 

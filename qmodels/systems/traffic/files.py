@@ -14,7 +14,7 @@ from decimal import Decimal, InvalidOperation
 from typing import BinaryIO
 
 from qmodels import checks
-from qmodels.systems.traffic.readers.captures import (
+from qmodels.systems.traffic.captures import (
     PCAP_MAGIC,
     PCAPNG_MAGIC,
     Captured,

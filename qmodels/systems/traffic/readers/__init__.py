@@ -1,1 +1,0 @@
-"""Files of recorded packets: captures and texts."""
