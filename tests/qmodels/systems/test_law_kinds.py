@@ -11,7 +11,7 @@ PHASES = laws.PhaseType(initial=(1.0, 0.0), generator=((-2.0, 1.0), (0.0, -3.0))
 
 def test_every_name_is_one_class():
     import qmodels as qm
-    from qmodels.systems import laws as structure
+    from qmodels.systems.laws import times as structure
 
     for name in structure.__all__:
         assert getattr(qm.laws, name) is getattr(structure, name)
