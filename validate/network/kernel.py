@@ -10,6 +10,7 @@ from validate.engine.calendar import LATE, drop, pending, put
 from validate.engine.jit import inlined, lean, lean_part
 from validate.engine.pointers import compiled, pointer_to
 from validate.engine.sampling import draw
+from validate.network import state
 from validate.network.service import (
     catch_up,
     choose,
@@ -28,23 +29,7 @@ from validate.network.service import (
     take,
     time_over,
 )
-from validate.network.state import (
-    BLOCKED,
-    BUFFER_FULL,
-    COMPLETED,
-    FORKED,
-    HOLD_AFTER,
-    HOLD_BEFORE,
-    LOST,
-    NONE,
-    ON,
-    POOL_FULL,
-    REACHED,
-    RENEGED,
-    SERVED,
-    STUCK,
-    World,
-)
+from validate.network.state import World
 
 
 @inlined
@@ -54,15 +39,15 @@ def go(w: World, j: int, target: int) -> None:
     node = t["node"]
     if t["job_class"] >= 0:
         job["job_class"] = t["job_class"]
-    if node == NONE:
-        end(w, j, COMPLETED)
+    if node == state.NONE:
+        end(w, j, state.COMPLETED)
         return
     n, tally = w.nodes[node], w.tallies[node, job["job_class"]]
     tally["arrivals"] += 1
     if not w.varied:
         join(w, node, j)
         return
-    if n["when_full"] == HOLD_BEFORE and job["node"] >= 0 and job["node"] != node:
+    if n["when_full"] == state.HOLD_BEFORE and job["node"] >= 0 and job["node"] != node:
         n["reserved"] -= 1
     home = w.classes[job["home"]]
     if home["thinks"] and home["reference"] == node:
@@ -76,8 +61,8 @@ def go(w: World, j: int, target: int) -> None:
     else:
         tally["losses"] += 1
         job["node"], job["arrived"], job["started"] = node, w.state[0]["now"], np.nan
-        record(w, j, LOST)
-        end(w, j, LOST)
+        record(w, j, state.LOST)
+        end(w, j, state.LOST)
 
 
 @inlined
@@ -87,11 +72,11 @@ def end(w: World, j: int, outcome: int) -> None:
     c = w.classes[job["home"]]
     c["number"] -= 1
     c["number_sum"] += now
-    if outcome == COMPLETED:
+    if outcome == state.COMPLETED:
         c["completions"] += 1
         c["response_sum"] += now - job["entered"]
         count_time(w, w.state[0]["passages_at"] + job["home"], now - job["entered"])
-    elif outcome == LOST:
+    elif outcome == state.LOST:
         c["losses"] += 1
     else:
         c["reneges"] += 1
@@ -127,7 +112,7 @@ def finish(w: World, j: int) -> None:
         job["to"] = route(w, j)
     if w.varied:
         there = w.targets[job["to"]]["node"]
-        if there >= 0 and there != node and w.nodes[there]["when_full"] == HOLD_AFTER:
+        if there >= 0 and there != node and w.nodes[there]["when_full"] == state.HOLD_AFTER:
             d = w.nodes[there]
             if d["number"] >= d["capacity"]:
                 _hold(w, j, there)
@@ -141,7 +126,7 @@ def finish(w: World, j: int) -> None:
 def leave(w: World, node: int, k: int, j: int) -> None:
     """Let a job that has been served leave its station."""
     w.nodes[node]["busy"] -= 1
-    depart(w, node, k, j, COMPLETED)
+    depart(w, node, k, j, state.COMPLETED)
     if not w.varied:
         return
     job = w.jobs[j]
@@ -162,7 +147,7 @@ def _hold(w: World, j: int, there: int) -> None:
     n = w.nodes[job["node"]]
     n["blocked"] += 1
     n["blocked_sum"] -= w.state[0]["now"]
-    job["phase"], job["next"] = BLOCKED, NONE
+    job["phase"], job["next"] = state.BLOCKED, state.NONE
     if d["blocked_head"] < 0:
         d["blocked_head"] = j
     else:
@@ -183,10 +168,10 @@ def release(w: World, node: int) -> None:
         n = w.nodes[node]
         serve_next(w, node)
         rest(w, node)
-        if n["when_full"] == HOLD_BEFORE:
+        if n["when_full"] == state.HOLD_BEFORE:
             _wake(w, node)
         j = n["blocked_head"]
-        before = NONE
+        before = state.NONE
         if j >= 0 and n["number"] < n["capacity"]:
             n["blocked_head"] = w.jobs[j]["next"]
             before = w.jobs[j]["node"]
@@ -204,7 +189,7 @@ def _wake(w: World, place: int) -> None:
     """Let stations go on that wait for a place here, the one that has waited longest first."""
     d = w.nodes[place]
     while d["number"] + d["reserved"] < d["capacity"]:
-        first = NONE
+        first = state.NONE
         for node in range(w.nodes.size):
             n = w.nodes[node]
             if n["wants"] == place and (first < 0 or n["wants_since"] < w.nodes[first]["wants_since"]):
@@ -225,8 +210,8 @@ def renege(w: World, j: int) -> None:
     take(w, node, k, j)
     job["waited"] += now - job["since"]
     w.tallies[node, k]["reneges"] += 1
-    depart(w, node, k, j, RENEGED)
-    end(w, j, RENEGED)
+    depart(w, node, k, j, state.RENEGED)
+    end(w, j, state.RENEGED)
     release(w, node)
 
 
@@ -245,7 +230,7 @@ def _split(w: World, node: int, j: int) -> None:
     """Send a task into each branch of a fork."""
     job, now = w.jobs[j], w.state[0]["now"]
     k = job["job_class"]
-    job["phase"], job["node"], job["to"] = FORKED, node, NONE
+    job["phase"], job["node"], job["to"] = state.FORKED, node, state.NONE
     job["arrived"] = job["started"] = now
     job["waited"], job["work"] = 0.0, 0.0
     n, tally = w.nodes[node], w.tallies[node, k]
@@ -276,7 +261,7 @@ def _end_task(w: World, t: int) -> None:
     fork = w.nodes[job["node"]]["fork"]
     leave(w, station, task["job_class"], t)
     step = task["step"] + 1
-    following = w.branches[fork, task["branch"], step] if step < w.branches.shape[2] else NONE
+    following = w.branches[fork, task["branch"], step] if step < w.branches.shape[2] else state.NONE
     if following >= 0:
         task["step"] = step
         w.tallies[following, task["job_class"]]["arrivals"] += 1
@@ -287,7 +272,7 @@ def _end_task(w: World, t: int) -> None:
         if job["tasks"] == 0:
             w.tallies[job["node"], job["job_class"]]["completions"] += 1
             target = route(w, j)
-            depart(w, job["node"], job["job_class"], j, COMPLETED)
+            depart(w, job["node"], job["job_class"], j, state.COMPLETED)
             go(w, j, target)
     release(w, station)
 
@@ -323,34 +308,34 @@ def loop(w: World, until: float, ended: int) -> int:
     """Take events off the calendar, see `run`."""
     s = w.state[0]
     heap, classes, stations = w.heap, w.classes.size, w.classes.size + w.nodes.size
-    reason = REACHED
+    reason = state.REACHED
     set_going(w)
     while s["ended"] < ended:
         if pending(heap, w.places) == 0:
-            reason = STUCK
+            reason = state.STUCK
             break
         if heap[1]["time"] > until:
             s["now"] = until
             break
         if s["free_jobs"] < s["most_new_jobs"]:
-            reason = POOL_FULL
+            reason = state.POOL_FULL
             break
         if w.varied and _is_full(w):
-            reason = BUFFER_FULL
+            reason = state.BUFFER_FULL
             break
         s["now"] = heap[1]["time"]
         s["events"] += 1
         event = heap[1]["event"]
         if event >= stations:
             j = event - stations
-            if not w.varied or w.jobs[j]["phase"] == SERVED:
+            if not w.varied or w.jobs[j]["phase"] == state.SERVED:
                 finish(w, j)
             else:
                 renege(w, j)
         elif event < classes:
             arrive(w, event)
         elif w.varied:
-            if w.nodes[event - classes]["mode"] != ON:
+            if w.nodes[event - classes]["mode"] != state.ON:
                 time_over(w, event - classes)
             else:
                 end_shared(w, event - classes)
@@ -414,7 +399,7 @@ def arrive(w: World, k: int) -> None:
     job = w.jobs[j]
     job["job_class"] = job["home"] = k
     job["entered"] = now
-    job["node"] = NONE
+    job["node"] = state.NONE
     go(w, j, choose(w, c["entry"]))
     if c["left"] == 0:
         put(w.heap, w.places, k, now + draw(w.laws, w.numbers, w.streams, c["law"]), LATE)

@@ -11,45 +11,26 @@ from validate.engine.histogram import BINS
 from validate.engine.jit import apart, inlined, lean_part
 from validate.engine.sampling import bin_of, draw
 from validate.engine.streams import uniform
-from validate.network.state import (
-    AWAY,
-    BY_STATE,
-    FREE,
-    HOLD_BEFORE,
-    IN_TURN,
-    LIFO,
-    LIFO_PREEMPTIVE,
-    NO,
-    NONE,
-    OFF,
-    ON,
-    PRIORITY_PREEMPTIVE,
-    RANDOM,
-    SERVED,
-    SHARING,
-    STARTING,
-    WAITING,
-    YES,
-    World,
-)
+from validate.network import state
+from validate.network.state import World
 
 
 @inlined
 def choose(w: World, rule: int) -> int:
     """Return the target that a rule names now."""
     r = w.rules[rule]
-    if r["kind"] == BY_STATE:
+    if r["kind"] == state.BY_STATE:
         here = min(w.nodes[r["station"]]["number"], r["size"] - 1)
         r = w.rules[w.targets[r["at"] + here]["rule"]]
     at, size = r["at"], r["size"]
     if size == 1:
         return at
-    if r["kind"] == RANDOM:
+    if r["kind"] == state.RANDOM:
         u = uniform(w.streams, r["stream"])
         while w.targets[at]["below"] < u:
             at += 1
         return at
-    if r["kind"] == IN_TURN:
+    if r["kind"] == state.IN_TURN:
         turn = r["turn"]
         r["turn"] = turn + 1 if turn + 1 < size else 0
         return at + turn
@@ -85,7 +66,7 @@ def new_job(w: World) -> int:
     s["free_jobs"] -= 1
     job["serial"] = s["serial"]
     s["serial"] += 1
-    job["parent"] = NONE
+    job["parent"] = state.NONE
     return j
 
 
@@ -93,7 +74,7 @@ def new_job(w: World) -> int:
 def free_job(w: World, j: int) -> None:
     """Put a job back."""
     s = w.state[0]
-    w.jobs[j]["phase"] = FREE
+    w.jobs[j]["phase"] = state.FREE
     w.jobs[j]["next"] = s["free"]
     s["free"] = j
     s["free_jobs"] += 1
@@ -103,9 +84,9 @@ def free_job(w: World, j: int) -> None:
 def push_back(w: World, queue: Any, j: int) -> None:
     """Put a job behind all of a queue."""
     job, last = w.jobs[j], queue["tail"]
-    job["next"], job["previous"] = NONE, last
+    job["next"], job["previous"] = state.NONE, last
     queue["tail"] = j
-    if last == NONE:
+    if last == state.NONE:
         queue["head"] = j
     else:
         w.jobs[last]["next"] = j
@@ -115,9 +96,9 @@ def push_back(w: World, queue: Any, j: int) -> None:
 def push_front(w: World, queue: Any, j: int) -> None:
     """Put a job before all of a queue."""
     job, first = w.jobs[j], queue["head"]
-    job["next"], job["previous"] = first, NONE
+    job["next"], job["previous"] = first, state.NONE
     queue["head"] = j
-    if first == NONE:
+    if first == state.NONE:
         queue["tail"] = j
     else:
         w.jobs[first]["previous"] = j
@@ -128,11 +109,11 @@ def unlink(w: World, queue: Any, j: int) -> None:
     """Take a job out of its queue."""
     job = w.jobs[j]
     before, after = job["previous"], job["next"]
-    if before == NONE:
+    if before == state.NONE:
         queue["head"] = after
     else:
         w.jobs[before]["next"] = after
-    if after == NONE:
+    if after == state.NONE:
         queue["tail"] = before
     else:
         w.jobs[after]["previous"] = before
@@ -164,7 +145,7 @@ def record(w: World, j: int, outcome: int) -> None:
         row = w.records[s["records"]]
         s["records"] += 1
         row["job"] = w.jobs[job["parent"]]["serial"] if job["parent"] >= 0 else job["serial"]
-        row["task"] = job["branch"] if job["parent"] >= 0 else NONE
+        row["task"] = job["branch"] if job["parent"] >= 0 else state.NONE
         row["job_class"], row["node"] = job["job_class"], job["node"]
         row["arrived"], row["started"], row["left"] = job["arrived"], job["started"], s["now"]
         row["outcome"] = outcome
@@ -206,9 +187,9 @@ def set_pace(w: World, node: int) -> None:
     event = w.classes.size + node
     if pending(heap, w.shared_places) == 0:
         n["progress"] = 0.0
-        if (n["mode"] == ON or n["mode"] == OFF) and w.places[event] > 0:
+        if (n["mode"] == state.ON or n["mode"] == state.OFF) and w.places[event] > 0:
             drop(w.heap, w.places, event)
-    elif n["mode"] == ON:
+    elif n["mode"] == state.ON:
         left = max(heap[1]["time"] - n["progress"], 0.0)
         put(w.heap, w.places, event, w.state[0]["now"] + left / speed(w, node), EARLY)
 
@@ -225,7 +206,7 @@ def start(w: World, node: int, k: int, j: int) -> None:
         job["remaining"] = job["work"]
         job["started"] = now
     job["waited"] += now - job["since"]
-    job["phase"] = SERVED
+    job["phase"] = state.SERVED
     n["busy"] += 1
     tally["serving"] += 1
     if w.varied and n["shared"] >= 0:
@@ -234,7 +215,8 @@ def start(w: World, node: int, k: int, j: int) -> None:
     else:
         tally["serving_sum"] -= now
         put(w.heap, w.places, w.classes.size + w.nodes.size + j, now + job["remaining"], EARLY)
-        if w.varied and (n["discipline"] == PRIORITY_PREEMPTIVE or n["discipline"] == LIFO_PREEMPTIVE):
+        kind = n["discipline"]
+        if w.varied and (kind == state.PRIORITY_PREEMPTIVE or kind == state.LIFO_PREEMPTIVE):
             push_front(w, w.queues[node, n["levels"] + job["level"]], j)
 
 
@@ -249,7 +231,8 @@ def stop(w: World, node: int, k: int, j: int) -> None:
     else:
         tally["serving_sum"] += w.state[0]["now"]
         drop(w.heap, w.places, w.classes.size + w.nodes.size + j)
-        if w.varied and (n["discipline"] == PRIORITY_PREEMPTIVE or n["discipline"] == LIFO_PREEMPTIVE):
+        kind = n["discipline"]
+        if w.varied and (kind == state.PRIORITY_PREEMPTIVE or kind == state.LIFO_PREEMPTIVE):
             unlink(w, w.queues[node, n["levels"] + w.jobs[j]["level"]], j)
 
 
@@ -261,7 +244,7 @@ def join(w: World, node: int, j: int) -> None:
     tally = w.tallies[node, k]
     if w.varied and n["shared"] >= 0:
         catch_up(w, node)
-    job["node"], job["to"] = node, NONE
+    job["node"], job["to"] = node, state.NONE
     job["arrived"] = job["since"] = now
     job["waited"], job["work"], job["started"] = 0.0, -1.0, np.nan
     job["level"] = w.levels[node, k]
@@ -273,18 +256,18 @@ def join(w: World, node: int, j: int) -> None:
         if n["busy"] < n["slots"] and n["queued"] == 0:
             start(w, node, k, j)
         else:
-            wait(w, node, k, j, NO)
+            wait(w, node, k, j, state.NO)
         return
-    free = n["busy"] < n["slots"] and n["mode"] == ON
+    free = n["busy"] < n["slots"] and n["mode"] == state.ON
     if free and n["queued"] == 0 and n["looks_ahead"] == 0:
         start(w, node, k, j)
-    elif n["mode"] == ON and not free and _interrupt(w, node, j):
+    elif n["mode"] == state.ON and not free and _interrupt(w, node, j):
         start(w, node, k, j)
     else:
-        wait(w, node, k, j, n["discipline"] == LIFO or n["discipline"] == LIFO_PREEMPTIVE)
+        wait(w, node, k, j, n["discipline"] == state.LIFO or n["discipline"] == state.LIFO_PREEMPTIVE)
         serve_next(w, node)
         patience = w.classes[k]["patience"]
-        if patience >= 0 and job["phase"] == WAITING and job["parent"] < 0:
+        if patience >= 0 and job["phase"] == state.WAITING and job["parent"] < 0:
             limit = now + draw(w.laws, w.numbers, w.streams, patience)
             put(w.heap, w.places, w.classes.size + w.nodes.size + j, limit, EARLY)
     if n["shared"] >= 0:
@@ -295,7 +278,7 @@ def join(w: World, node: int, j: int) -> None:
 def wait(w: World, node: int, k: int, j: int, in_front: bool) -> None:
     """Put a job into the queue."""
     tally = w.tallies[node, k]
-    w.jobs[j]["phase"] = WAITING
+    w.jobs[j]["phase"] = state.WAITING
     if w.varied and in_front:
         push_front(w, w.queues[node, w.jobs[j]["level"]], j)
     else:
@@ -319,15 +302,15 @@ def take(w: World, node: int, k: int, j: int) -> None:
 def _interrupt(w: World, node: int, j: int) -> bool:
     """Free a server for a job that goes before one in service, if there is such."""
     n = w.nodes[node]
-    last = NONE
-    if n["discipline"] == LIFO_PREEMPTIVE:
+    last = state.NONE
+    if n["discipline"] == state.LIFO_PREEMPTIVE:
         last = 0
-    elif n["discipline"] == PRIORITY_PREEMPTIVE:
+    elif n["discipline"] == state.PRIORITY_PREEMPTIVE:
         for level in range(n["levels"] - 1, w.jobs[j]["level"], -1):
             if w.queues[node, n["levels"] + level]["head"] >= 0:
                 last = level
                 break
-    if last == NONE:
+    if last == state.NONE:
         return False
     victim = w.queues[node, n["levels"] + last]["head"]
     event, k = w.classes.size + w.nodes.size + victim, w.jobs[victim]["job_class"]
@@ -335,7 +318,7 @@ def _interrupt(w: World, node: int, j: int) -> bool:
     stop(w, node, k, victim)
     n["busy"] -= 1
     w.jobs[victim]["since"] = w.state[0]["now"]
-    wait(w, node, k, victim, YES)
+    wait(w, node, k, victim, state.YES)
     return True
 
 
@@ -350,11 +333,11 @@ def serve_next(w: World, node: int) -> None:
             take(w, node, k, j)
             start(w, node, k, j)
         return
-    if n["mode"] != ON:
-        if n["mode"] == OFF and n["queued"] >= n["threshold"]:
-            switch(w, node, STARTING, n["setup"])
+    if n["mode"] != state.ON:
+        if n["mode"] == state.OFF and n["queued"] >= n["threshold"]:
+            switch(w, node, state.STARTING, n["setup"])
         return
-    n["wants"] = NONE
+    n["wants"] = state.NONE
     while n["queued"] > 0 and n["busy"] < n["slots"]:
         level = 0
         while w.queues[node, level]["head"] < 0:
@@ -378,7 +361,7 @@ def _set_aside(w: World, node: int, j: int) -> bool:
     if job["to"] < 0:
         job["to"] = route(w, j)
     place = w.targets[job["to"]]["node"]
-    if place == NONE or place == node or w.nodes[place]["when_full"] != HOLD_BEFORE:
+    if place == state.NONE or place == node or w.nodes[place]["when_full"] != state.HOLD_BEFORE:
         return True
     d = w.nodes[place]
     if d["number"] + d["reserved"] < d["capacity"]:
@@ -411,11 +394,11 @@ def switch(w: World, node: int, mode: int, law: int) -> None:
 def rest(w: World, node: int) -> None:
     """Switch a station off, or let its server leave, if nobody is there to be served."""
     n = w.nodes[node]
-    if n["mode"] == ON and n["busy"] == 0 and n["queued"] == 0:
+    if n["mode"] == state.ON and n["busy"] == 0 and n["queued"] == 0:
         if n["setup"] >= 0:
-            n["mode"] = OFF
+            n["mode"] = state.OFF
         elif n["vacation"] >= 0:
-            switch(w, node, AWAY, n["vacation"])
+            switch(w, node, state.AWAY, n["vacation"])
 
 
 @lean_part
@@ -424,12 +407,12 @@ def time_over(w: World, node: int) -> None:
     n = w.nodes[node]
     drop(w.heap, w.places, w.classes.size + node)
     was = n["mode"]
-    n["mode"] = ON
+    n["mode"] = state.ON
     if n["shared"] >= 0:
         catch_up(w, node)
     if n["queued"] > 0:
         serve_next(w, node)
-    elif was == STARTING or n["multiple"]:
+    elif was == state.STARTING or n["multiple"]:
         rest(w, node)
     if n["shared"] >= 0:
         set_pace(w, node)
@@ -445,7 +428,7 @@ def depart(w: World, node: int, k: int, j: int, outcome: int) -> None:
     tally["number"] -= 1
     tally["number_sum"] += now
     waited = job["waited"]
-    if w.varied and n["discipline"] == SHARING:
+    if w.varied and n["discipline"] == state.SHARING:
         waited = response - job["work"]
         # A job that was alone all the time is off by the rounding of the clock and of the progress.
         if waited < 1e-14 * now + 1e-9 * response:
