@@ -17,7 +17,7 @@ import numpy as np
 from cases.study.details import Section, full_text, part_sections, trace_summary
 from cases.study.goals import choice_tables, choice_word, read_choices, words
 from cases.study.plots import PALETTE, View, axis_label, latency_limit
-from cases.study.screen import change_rows, screen_of, study_text, together
+from cases.study.screen import Screen, change_rows, study_text, together
 from cases.study.simulating import Runs, how_simulated
 from cases.study.study import Part, Study, our_version, several, several_summary
 from cases.tables import ERROR, columns_of, csv_text, json_text, number, plain, rows_of
@@ -49,7 +49,7 @@ def page(study: Study) -> str:
         "script": _text("page.js"),
     }
     if found is not None:
-        best, rows = together(found, [screen_of(part) for part in study.parts])
+        best, rows = together(found, [Screen(part=part) for part in study.parts])
         said = f'<p class="best">Best: {escape(best)}</p>{_table(rows)}'
         parts["together"] = _section("One design for all", said)
     return Template(_text("page.html")).substitute(parts)
@@ -61,7 +61,7 @@ def _text(name: str) -> str:
 
 def _workload(k: int, part: Part) -> str:
     """Return the answer of one workload, its picture, and what is shown when it is asked for."""
-    warnings = Section(title="All warnings", lines=screen_of(part).data()["warnings"])
+    warnings = Section(title="All warnings", lines=Screen(part=part).data()["warnings"])
     asked = "".join(map(_details, [*([warnings] if len(warnings.lines) > 1 else []), *part_sections(part)]))
     axes = "".join(
         f'<label>{word} <select id="{axis}-{k}"></select></label>'
@@ -78,7 +78,7 @@ def _workload(k: int, part: Part) -> str:
 
 def _answer(part: Part) -> str:
     """Return the first screen as HTML."""
-    screen = screen_of(part)
+    screen = Screen(part=part)
     found = screen.data()
     lines = [
         ("preliminary", f"Preliminary: {why}. Settled by {settles}.") for why, settles in found["preliminary"]
@@ -213,7 +213,7 @@ def _files_of(out: Path) -> list[str]:
 
 def whole_text(study: Study, where: str) -> str:
     """Return all that a study found."""
-    several = [screen_of(part, where).text() for part in study.parts] if len(study.parts) > 1 else []
+    several = [Screen(part=part, study=where).text() for part in study.parts] if len(study.parts) > 1 else []
     return full_text([study_text(study, where), *several], study.parts)
 
 
@@ -299,7 +299,7 @@ def _part_summary(part: Part) -> dict[str, Any]:
         "ties": model.duplicates,
         "solve_seconds": part.solve_seconds,
         "trace": trace_summary(getattr(base, "workload", None)),
-        "screen": screen_of(part).data(),
+        "screen": Screen(part=part).data(),
         "knee": part.design(model.knee),
         "front": rows_of(front_columns(part)),
         "excluded": model.excluded,

@@ -12,7 +12,7 @@ from cases.study.goals import SUBJECT_TO, choice_word, words
 from cases.study.study import Part, Study, several
 from cases.tables import many, sentence
 from optimize.decisions.decision import LEVEL, TIED, Decision, RobustChoice
-from optimize.decisions.reasons import Alternative, Growth, alternative, bottleneck, moves, nearest
+from optimize.decisions.reasons import Alternative, alternative, bottleneck, moves, nearest
 from optimize.search.exploration import said_distinct
 from qmodels.systems.memory.dram_power import channel_price
 from qmodels.systems.memory.dram_system import DramSystem
@@ -37,16 +37,19 @@ TECHNOLOGY = "area and energy of the DRAM interface do not follow the technology
 class Screen:
     """The answer of one exploration of a system of any kind."""
 
-    decision: Decision
-    name: str  # the workload, or the system
-    growth: Growth | None = None  # the traffic that simulations of the choice bear out
+    part: Part
     study: str = "study"  # directory of the study, for the command that shows a design
+
+    @property
+    def decision(self) -> Decision:
+        """The decision on its designs."""
+        return self.part.decision
 
     def data(self) -> dict[str, Any]:
         """Return every number of the screen, in the units of the metrics."""
         decision, row = self.decision, self.decision.chosen
         found: dict[str, Any] = {
-            "name": self.name,
+            "name": self.part.name,
             "designs": decision.model.solved,
             "distinct": decision.model.distinct_designs,
             "simulated": len(decision.simulated),
@@ -67,7 +70,7 @@ class Screen:
                 "limits": {name: decision.subject_to.get(name) for name in self.metrics},
             },
             "bottleneck": {"resource": resource, "load": load},
-            "growth": None if self.growth is None else self.growth.change,
+            "growth": None if self.part.growth is None else self.part.growth.change,
             "changes": self._changes(),
             "front": {
                 "designs": len(decision.front),
@@ -81,7 +84,7 @@ class Screen:
     def text(self) -> str:
         """Return the screen for a terminal."""
         found = self.data()
-        above = _head([self.name], [found], found["preliminary"])
+        above = _head([self.part.name], [found], found["preliminary"])
         best = found["best"]
         shown = (best or found["nearest"])["design"]
         below = _warned(found["warnings"]) + _next(self.study, shown)
@@ -237,7 +240,7 @@ class Screen:
         resource, load = found["bottleneck"].values()
         said = [f"bottleneck {resource} {_load(load)}"] if resource else []
         if found["growth"] is not None:
-            by = "simulated" if self.growth and self.growth.simulated is not None else "by the model"
+            by = "simulated" if getattr(self.part.growth, "simulated", None) is not None else "by the model"
             said.append(f"traffic may grow by {_percent(found['growth']).lstrip('+')} ({by})")
         return "; ".join(said)
 
@@ -257,12 +260,9 @@ class Screen:
         more = f" ({found['open']} more could be on it)" if found["open"] else ""
         return f"{_counted(found['front'])}{more}: {', '.join(spans)}"
 
-    def _row(self, design: int) -> int:
-        return int(np.searchsorted(self.decision.table["design"], design))
-
     def _measured(self, metric: str, design: int, beside: int) -> str:
         """Return a metric of a design, with its interval where there is room."""
-        low, value, high = self.decision.interval(metric, self._row(design))
+        low, value, high = self.decision.interval(metric, self.part.row(design))
         if low == high and beside <= BESIDE:
             return f"{self.quantity(metric, value)} (exact)"
         if not low < high < np.inf or beside > BESIDE:
@@ -369,15 +369,10 @@ def _said(first: str, text: str) -> list[str]:
     return sentence(text, WIDTH, first)
 
 
-def screen_of(part: Part, study: str = "study") -> Screen:
-    """Return the screen of one workload of a study."""
-    return Screen(decision=part.decision, name=part.name, growth=part.growth, study=study)
-
-
 def study_text(study: Study, where: str) -> str:
     """Return the screen of a study: of several workloads, of the one design for all of them."""
     found = several(study)
-    screens = [screen_of(part, where) for part in study.parts]
+    screens = [Screen(part=part, study=where) for part in study.parts]
     if found is None:
         return "\n\n".join(one.text() for one in screens)
     return _side_by_side(found, screens, where)
@@ -387,15 +382,15 @@ def _side_by_side(found: RobustChoice, screens: list[Screen], where: str) -> str
     """Return the one design for all workloads under each of them."""
     known = [one.data() for one in screens]
     both = list(zip(screens, known, strict=True))
-    reasons = [(f"{why} ({one.name})", by) for one, data in both for why, by in data["preliminary"]]
+    reasons = [(f"{why} ({one.part.name})", by) for one, data in both for why, by in data["preliminary"]]
     best, rows = together(found, screens)
-    lines = [*_head([one.name for one in screens], known, reasons), *_said("Best   ", best)]
+    lines = [*_head([one.part.name for one in screens], known, reasons), *_said("Best   ", best)]
     lines += _table([rows[0], *(["  " + what, *cells] for what, *cells in rows[1:])])
     if not _few(known[0]):
         lines.append("")
         for one, data in both[:BESIDE]:
-            lines += _said("Front  ", f"{one.name}: {one.front(data)}") if data["best"] else []
-    warnings = [f"{one.name}: {warning}" for one, data in both for warning in data["warnings"]]
+            lines += _said("Front  ", f"{one.part.name}: {one.front(data)}") if data["best"] else []
+    warnings = [f"{one.part.name}: {warning}" for one, data in both for warning in data["warnings"]]
     return "\n".join([*lines, *_warned(warnings), *_next(where, found.chosen)])
 
 
@@ -403,14 +398,14 @@ def together(found: RobustChoice, screens: list[Screen]) -> tuple[str, list[list
     """Return the one design for all workloads, and what it is under each, with a row of headings."""
     design, shown = found.chosen, screens[:TOGETHER]
     level = f"± half of {100 * LEVEL:.0f} %" if len(shown) <= BESIDE else ""
-    rows = [[level, *(one.name[:NAME] for one in shown)]]
+    rows = [[level, *(one.part.name[:NAME] for one in shown)]]
     best = f"none: no design is feasible under all {len(screens)} workloads"
     if design is not None:
         first = screens[0]
-        fields = first._fields(first._row(design))
+        fields = first._fields(first.part.row(design))
         said = [f"{words(name)} {_said_value(value)}" for name, value in fields.items()]
         best = "   ".join([*said, f"design {design}"])
-        rows.append(["for all of them", *(one._source(one._row(design)) for one in shown)])
+        rows.append(["for all of them", *(one._source(one.part.row(design)) for one in shown)])
         for name in first.metrics:
             rows.append([words(name), *(one._measured(name, design, len(shown)) for one in shown)])
     chosen = [one.decision.chosen for one in shown]

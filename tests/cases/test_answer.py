@@ -8,7 +8,7 @@ from cases.study.details import Section, front_doubts, trust
 from cases.study.goals import goals_of, space_of
 from cases.study.screen import Screen
 from cases.study.simulating import Runs
-from cases.study.study import decided, solved
+from cases.study.study import Part, decided, solved
 from optimize import Space, replace_fields
 from qmodels import Noc, PacketProcessor, solve, spidergon
 from qmodels.evidence import intervals
@@ -55,7 +55,7 @@ def test_the_choice_is_simulated_and_so_is_its_traffic(tmp_path):
     runs = Runs(packets=2000, replications=3)
     decision, grown = decided(model, runs, out=tmp_path, budget_seconds=600, enough=1)
     assert decision.chosen in decision.results
-    share = Screen(decision=decision, name="noc", growth=grown).data()["growth"]
+    share = Screen(part=Part(name="noc", decision=decision, growth=grown)).data()["growth"]
     assert share == grown.change == pytest.approx(grown.most / NOC.injection_rate - 1)
     limit = decision.model.subject_to["packet_latency"][1]
     assert grown.simulated["packet_latency"][2] <= limit

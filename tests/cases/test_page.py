@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases.study.files import _packed, _picture_data, page
-from cases.study.screen import screen_of
+from cases.study.screen import Screen
 
 READY = "document.documentElement.dataset.ready === 'yes'"
 
@@ -26,7 +26,7 @@ def test_opens_with_the_screen_as_tables_and_one_picture_a_workload(small_study,
     study, _ = small_study
     text = opened.value("document.body.innerText")
     for k, part in enumerate(study.parts):
-        screen = screen_of(part)
+        screen = Screen(part=part)
         found = screen.data()
         assert f"Best: design {found['best']['design']} (" in text
         for row in screen.value_rows(found)[1:]:

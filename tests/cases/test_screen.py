@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases.study.screen import FEW, FEW_LINES, LINES, WIDTH, _percent, _said, _warned, screen_of, study_text
+from cases.study.screen import FEW, FEW_LINES, LINES, WIDTH, Screen, _percent, _said, _warned, study_text
 from cases.study.study import several
 
 KINDS = {
@@ -29,11 +29,11 @@ def bounded(text):
     return lines
 
 
-def test_the_screen_of_a_study_is_bounded_and_says_what_the_summary_says(small_study):
+def test_the_Screen_a_study_is_bounded_and_says_what_the_summary_says(small_study):
     study, out = small_study
     saved = json.loads((out / "study.json").read_text(encoding="utf-8"))
     for part, entry in zip(study.parts, saved["workloads"], strict=True):
-        screen = screen_of(part)
+        screen = Screen(part=part)
         lines = bounded(screen.text())
         best = entry["screen"]["best"]
         row = part.decision.chosen
@@ -49,7 +49,7 @@ def test_the_screen_of_a_study_is_bounded_and_says_what_the_summary_says(small_s
 
 def test_who_says_a_change_stands_beside_it(small_study):
     for part in small_study[0].parts:
-        screen = screen_of(part)
+        screen = Screen(part=part)
         rows = [line for line in screen.text().splitlines() if " -> " in line]
         sources = [change["source"] for change in screen.data()["changes"][: len(rows)]]
         assert [line.split()[-1] for line in rows] == sources
@@ -65,7 +65,7 @@ def test_several_workloads_share_one_screen_with_the_design_for_all(small_study)
     for part in study.parts:
         assert f"design {part.decision.table['design'][part.decision.chosen]}" in alone
         latency = part.decision.table["packet_latency_p99"][part.row(chosen)]
-        assert screen_of(part).quantity("packet_latency_p99", latency) in "\n".join(lines)
+        assert Screen(part=part).quantity("packet_latency_p99", latency) in "\n".join(lines)
 
 
 @given(st.lists(st.text("abcdefgh- 123,.", max_size=300).filter(str.strip), min_size=1, max_size=3))
@@ -90,7 +90,7 @@ def test_a_share_has_at_most_four_digits_and_no_exponent(share):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_screen_of_every_kind_is_bounded_and_says_what_its_json_says(run, tmp_path, kind):
+def test_the_Screen_every_kind_is_bounded_and_says_what_its_json_says(run, tmp_path, kind):
     path = tmp_path / f"{kind}.toml"
     path.write_text(run("init", kind)[1])
     vary, least, most = KINDS[kind]

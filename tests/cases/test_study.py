@@ -22,7 +22,7 @@ from cases.study.goals import (
     solved_columns,
     space_of,
 )
-from cases.study.screen import screen_of, study_text
+from cases.study.screen import Screen, study_text
 from cases.study.simulating import Runs
 from cases.study.study import DIGITS, SIMULATED, SOLVED, decided, explore_case, model_verdict, solved
 from cases.tables import heading
@@ -213,7 +213,7 @@ def test_a_terminal_is_told_the_choice_of_the_model_before_it_is_simulated(
     lead = part.decision.rivals_lead
     assert (lead > TIED) == bool(len(part.decision.rivals))
     assert len(part.decision.rivals) == 0 or f"by up to {100 * lead:.2g} % of" in " ".join(
-        screen_of(part).text().split()
+        Screen(part=part).text().split()
     )
 
 
