@@ -81,7 +81,7 @@ def explore(
     from cases.study.files import fronts_text, save_study, summary, whole_text
     from cases.study.plots import front_figure
     from cases.study.screen import study_text
-    from cases.study.simulating import Runs as StudyRuns
+    from cases.study.study import Runs as StudyRuns
     from cases.study.study import explore_case
     from optimize.search.explore import span
 

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from cases.study.goals import vectorized_fields
-from cases.study.simulating import how_simulated
-from cases.study.study import Part
+from cases.study.study import Part, how_simulated
 from cases.tables import BIAS, ERROR, heading, many, number, sentence, text_table
 from optimize.decisions.decision import LEVEL, Decision
 from optimize.search.feasibility import objective_values

@@ -18,8 +18,7 @@ from cases.study.details import Section, full_text, part_sections, trace_summary
 from cases.study.goals import choice_tables, choice_word, read_choices, words
 from cases.study.plots import PALETTE, View, axis_label, latency_limit
 from cases.study.screen import Screen, change_rows, study_text, together
-from cases.study.simulating import Runs, how_simulated
-from cases.study.study import Part, Study, our_version, several, several_summary
+from cases.study.study import Part, Runs, Study, how_simulated, our_version, several, several_summary
 from cases.tables import ERROR, columns_of, csv_text, json_text, number, plain, rows_of
 from optimize.search.pareto import FloatArray
 from optimize.spaces.space import Space

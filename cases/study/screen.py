@@ -11,8 +11,17 @@ from cases.study.details import front_doubts, trace_warnings
 from cases.study.goals import SUBJECT_TO, choice_word, words
 from cases.study.study import Part, Study, several
 from cases.tables import many, sentence
-from optimize.decisions.decision import LEVEL, TIED, Decision, RobustChoice
-from optimize.decisions.reasons import Alternative, alternative, bottleneck, moves, nearest
+from optimize.decisions.decision import (
+    LEVEL,
+    TIED,
+    Alternative,
+    Decision,
+    RobustChoice,
+    alternative,
+    bottleneck,
+    moves,
+    nearest,
+)
 from optimize.search.exploration import said_distinct
 from qmodels.systems.memory.dram_power import channel_price
 from qmodels.systems.memory.dram_system import DramSystem

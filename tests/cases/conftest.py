@@ -15,8 +15,7 @@ import pytest
 from cases.cli.main import main
 from cases.study.files import save_study
 from cases.study.goals import DATA, default_processor
-from cases.study.simulating import Runs
-from cases.study.study import explore_case
+from cases.study.study import Runs, explore_case
 from optimize import replace_fields
 from qmodels import read_trace
 from qmodels.traffic import Recorded, imix

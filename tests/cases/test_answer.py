@@ -7,8 +7,7 @@ import pytest
 from cases.study.details import Section, front_doubts, trust
 from cases.study.goals import goals_of, space_of
 from cases.study.screen import Screen
-from cases.study.simulating import Runs
-from cases.study.study import Part, decided, solved
+from cases.study.study import Part, Runs, decided, solved
 from optimize import Space, replace_fields
 from qmodels import Noc, PacketProcessor, solve, spidergon
 from qmodels.evidence import intervals

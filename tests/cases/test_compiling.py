@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cases.study import simulating as compiling
+from cases.study import study as compiling
 from cases.study.goals import default_processor
 from qmodels.numerics.kernels import another_python
 from validate.engine import jit

@@ -5,8 +5,7 @@ import pytest
 
 from cases.study.goals import goals_of
 from cases.study.plots import View, front_figure
-from cases.study.simulating import Runs
-from cases.study.study import Part, Study, decided, solved
+from cases.study.study import Part, Runs, Study, decided, solved
 from cases.tables import new_figure, require_format, save
 from optimize import Space
 from qmodels import Noc

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from cases.study.goals import default_processor
-from cases.study.simulating import Runs
-from cases.study.study import explore_case, several, several_summary
+from cases.study.study import Runs, explore_case, several, several_summary
 from optimize import replace_fields
 
 FEW = {"channels": [2, 4], "alloc_trial_count": [1, 3], "link_width": [8, 16], "interleaving_step": [4]}

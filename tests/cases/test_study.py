@@ -23,8 +23,7 @@ from cases.study.goals import (
     space_of,
 )
 from cases.study.screen import Screen, study_text
-from cases.study.simulating import Runs
-from cases.study.study import DIGITS, SIMULATED, SOLVED, decided, explore_case, model_verdict, solved
+from cases.study.study import DIGITS, SIMULATED, SOLVED, Runs, decided, explore_case, model_verdict, solved
 from cases.tables import heading
 from optimize import replace_fields
 from optimize.decisions.decision import TIED

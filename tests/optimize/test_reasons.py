@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from optimize import Decision, Space, explore
-from optimize.decisions.reasons import alternative, growth, limits_of, moves, simulated_growth
+from optimize.decisions.decision import alternative, growth, limits_of, moves, simulated_growth
 
 CHANNELS, WIDTHS = [1, 2, 4, 8], [8, 16, 32]
 
