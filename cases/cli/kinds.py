@@ -1,4 +1,4 @@
-"""The commands that describe: trace, and of kinds of systems describe, init, schema."""
+"""The commands that describe, and those on papers: trace, describe, init, schema, reproduce, conclusions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cases.cli.app import Forms, Json, Output, Plot, Reading, command, kind_names, put
+from cases.cli import app
 from cases.published import CASES
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ Described = Mapping[str, tuple["TraceDescription", list[str]]]
 """Traces by name, with what of them will not fit."""
 
 
-@command
+@app.command
 def trace(
     *,
     files: Annotated[
@@ -35,12 +35,12 @@ def trace(
             help="Captures (pcap, pcapng, ERF) or text traces, gzip or not; and the system they are for.",
         ),
     ],
-    reading: Reading,
-    as_json: Json = False,
-    plot: Plot = None,
+    reading: app.Reading,
+    as_json: app.Json = False,
+    plot: app.Plot = None,
 ) -> int:
     """Describe traces: rate, bursts over time scales, steadiness, sizes, gaps; warn of what will not fit."""
-    output = Output(as_json, False, plot)
+    output = app.Output(as_json, False, plot)
     specs = [file for file in files if file.suffix == ".toml"]
     traces = [file for file in files if file.suffix != ".toml"]
     if len(specs) > 1 or not traces:
@@ -54,11 +54,11 @@ def trace(
     else:
         said = _alone(traces, reading)
     first, _ = next(iter(said.values()))
-    output.show(Forms(text=lambda: _traces_text(said), data=lambda: _traces_data(said)), first.plot)
+    output.show(app.Forms(text=lambda: _traces_text(said), data=lambda: _traces_data(said)), first.plot)
     return 0
 
 
-def _alone(traces: list[Path], reading: Reading) -> Described:
+def _alone(traces: list[Path], reading: app.Reading) -> Described:
     """Describe traces as they are."""
     from cases.cli.inputs import reading_of
     from qmodels.systems.traffic.trace import read_trace
@@ -70,7 +70,7 @@ def _alone(traces: list[Path], reading: Reading) -> Described:
     return said
 
 
-def _in_a_system(spec: Path | None, traces: list[Path], reading: Reading) -> Described:
+def _in_a_system(spec: Path | None, traces: list[Path], reading: app.Reading) -> Described:
     """Describe traces and what of them does not fit a system, whose capacity is the model's answer."""
     from cases.study.details import trace_warnings
     from qmodels import solve
@@ -105,20 +105,20 @@ KindName = Annotated[str, typer.Argument(metavar="KIND", help="A kind; `qmodels 
 WIDTH = 100  # columns of what is described
 
 
-@command
+@app.command
 def describe(
     kind: Annotated[
         str | None,
         typer.Argument(
             metavar="[KIND]",
             help="Kind of system, a memory preset, or a published case; all are listed if left out.",
-            autocompletion=kind_names,
+            autocompletion=app.kind_names,
         ),
     ] = None,
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="A part or a field of it, to be explained.")
     ] = None,
-    as_json: Json = False,
+    as_json: app.Json = False,
 ) -> int:
     """List the kinds of systems, the parts and fields of one, or explain some: unit, default, rule, meaning.
 
@@ -127,7 +127,7 @@ def describe(
     from qmodels.systems.memory.dram_timing import PRESETS
     from qmodels.systems.spec.describe import describe as describe_fields
 
-    output = Output(as_json)
+    output = app.Output(as_json)
     if kind is None:
         output.show(_kinds())
         return 0
@@ -137,17 +137,17 @@ def describe(
         output.show(_published(kind))
     elif kind in PRESETS:
         found = asdict(PRESETS[kind])
-        output.show(Forms(lambda: "\n".join(_preset_lines(kind, found)), lambda: {kind: found}))
+        output.show(app.Forms(lambda: "\n".join(_preset_lines(kind, found)), lambda: {kind: found}))
     else:
         rows = describe_fields(kind)
         chosen = rows if name is None else _named(kind, name, rows)
         said = partial(_overview, kind, rows) if name is None else partial(_explained, chosen)
         fields = [asdict(row) for row in chosen]
-        output.show(Forms(lambda: "\n".join(said()), lambda: {"kind": kind, "fields": fields}))
+        output.show(app.Forms(lambda: "\n".join(said()), lambda: {"kind": kind, "fields": fields}))
     return 0
 
 
-def _kinds() -> Forms:
+def _kinds() -> app.Forms:
     from cases.systems import system_files
     from cases.tables import text_table
     from qmodels.systems.memory.dram_timing import PRESETS
@@ -166,10 +166,10 @@ def _kinds() -> Forms:
         lines = (line for what, names in more.items() for line in _listed(what, names))
         return "\n".join([table, "", *lines])
 
-    return Forms(listed, lambda: found)
+    return app.Forms(listed, lambda: found)
 
 
-def _published(case: str) -> Forms:
+def _published(case: str) -> app.Forms:
     from cases.published.paper import designs_of
     from cases.tables import text_table
 
@@ -182,7 +182,7 @@ def _published(case: str) -> Forms:
         ]
         return text_table(["system", "published"], rows)
 
-    return Forms(systems, lambda: dict(numbers))
+    return app.Forms(systems, lambda: dict(numbers))
 
 
 def _preset_lines(name: str, preset: Mapping[str, Any]) -> Iterator[str]:
@@ -258,14 +258,14 @@ def _overview(kind: str, rows: Sequence[FieldRow]) -> Iterator[str]:
     yield f"Details of a part, a kind of part or a field: qmodels describe {kind} NAME; of all: --json"
 
 
-@command
+@app.command
 def init(
     kind: Annotated[
         str,
         typer.Argument(
             metavar="NAME",
             help="A kind, or a system that `qmodels describe` lists.",
-            autocompletion=kind_names,
+            autocompletion=app.kind_names,
         ),
     ],
 ) -> int:
@@ -279,16 +279,134 @@ def init(
 
     files = system_files()
     if kind.partition("/")[0] in CASES:
-        put(published_text(kind))
+        app.put(published_text(kind))
     else:
-        put(files[kind].read_text(encoding="utf-8") if kind in files else init_file(kind))
+        app.put(files[kind].read_text(encoding="utf-8") if kind in files else init_file(kind))
     return 0
 
 
-@command
+@app.command
 def schema(kind: KindName) -> int:
     """Print the JSON schema of a kind's files, with which editors complete and check them."""
     from qmodels.systems.spec.describe import json_schema
 
-    put(json.dumps(json_schema(kind), indent=2) + "\n")
+    app.put(json.dumps(json_schema(kind), indent=2) + "\n")
+    return 0
+
+
+@app.command
+def reproduce(
+    case: Annotated[
+        str,
+        typer.Argument(
+            metavar="CASE[/SYSTEM]",
+            autocompletion=app.case_names,
+            help=f"Published case: {', '.join(CASES)}; systems of it (qmodels describe CASE); or a paper of "
+            "your own, a TOML file.",
+        ),
+    ],
+    spec: Annotated[
+        Path | None, typer.Argument(metavar="[SPEC.toml]", help="The one system CASE/SYSTEM, edited.")
+    ] = None,
+    settings: app.Settings = None,
+    trace: app.TraceFile = None,
+    simulate_anew: Annotated[
+        bool, typer.Option("--simulate", help="Compute all anew, also what takes longer than a minute.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Write text, CSV and plots there; a killed run resumes."),
+    ] = None,
+    as_json: app.Json = False,
+    as_csv: app.Csv = False,
+) -> int:
+    """Print a published case's tables: published | model | simulated; what takes minutes was kept.
+
+    With --set, or a file, its systems are solved as published and with what was changed, and simulated so
+    with --simulate: qmodels reproduce llc3d/slices --set slices=14
+    """
+    from cases.published.paper import paper_of
+    from cases.study.study import SIMULATED
+    from cases.tables import csv_text
+    from validate import CampaignInterrupted
+
+    output = app.Output(as_json, as_csv)
+    if settings or spec is not None or ("/" in case and not case.endswith(".toml")):
+        from cases.cli.inputs import named_values
+        from cases.published.paper import changed
+
+        if trace is not None or out is not None:
+            raise ValueError("--trace and --out are of a whole case: no --set, no SYSTEM and no SPEC.toml")
+        values = named_values(settings or ())
+        output.show(changed(case, values, other=spec, simulated=simulate_anew))
+        return 0
+    chosen = paper_of(case)
+    if out is not None:
+        app.require_directory(out)
+    try:
+        if trace is None and not simulate_anew:
+            result = chosen.today()
+        else:
+            with app.interruptible():
+                result = chosen.reproduce(trace, store=None if out is None else out / SIMULATED)
+    except CampaignInterrupted as interrupt:
+        app.fail(f"interrupted: {interrupt}", 130)
+    paths = [] if out is None else result.save(out)
+    output.show(
+        app.Forms(
+            text=lambda: result.table() + app.listed(paths),
+            data=result.to_dict,
+            csv=lambda: csv_text(result.columns()),
+        )
+    )
+    return 0
+
+
+@app.command
+def conclusions(
+    case: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[CASE]",
+            help=f"Published case: {', '.join(CASES)}; all if left out.",
+            autocompletion=app.case_names,
+        ),
+    ] = None,
+    settings: app.Settings = None,
+    as_json: app.Json = False,
+    plot: app.Plot = None,
+) -> int:
+    """Say whether the conclusions of published papers hold, by how much, and where they turn.
+
+    The models' margins and flips are computed now; simulations beside them are kept, and left out where they
+    are of other systems. With --set the systems of one paper are others than it has: its models alone answer.
+    """
+    from cases.cli.inputs import named_values
+    from cases.published.conclusions import changed, conclusions_of, found_of
+    from cases.published.plots import conclusions_figure
+    from cases.published.words import data, text
+
+    output = app.Output(as_json, False, plot)
+    if plot is not None and case is None:
+        raise ValueError(f"--plot needs one CASE: {', '.join(CASES)}")
+    wanted = [case] if case is not None else list(CASES)
+    for one in wanted:
+        conclusions_of(one)
+    note, left = "", dict[str, str]()
+    if settings:
+        if case is None:
+            raise ValueError(f"--set needs one CASE: {', '.join(CASES)}")
+        found, left = changed(case, named_values(settings))
+        findings = {case: found}
+        note = f"With {', '.join(settings)}: the paper's numbers do not apply, nothing is simulated.\n\n"
+    else:
+        findings = {one: found_of(one) for one in wanted}
+    last = "".join(f"\n  left out: {name}: {why}" for name, why in left.items())
+    output.show(
+        app.Forms(
+            text=lambda: note + text(findings) + last,
+            data=lambda: data(findings) | ({"set": settings, "left_out": left} if settings else {}),
+        ),
+        lambda: conclusions_figure(wanted[0], findings[wanted[0]]),
+    )
     return 0

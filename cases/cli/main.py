@@ -9,10 +9,10 @@ from typing import Any, NoReturn
 
 import typer
 
-from cases.cli import answering, kinds, papers, studies
+from cases.cli import answering, kinds, studies
 from cases.cli.app import app, fail
 
-COMMANDS = (studies, answering, kinds, papers)  # modules whose commands the application has
+COMMANDS = (studies, answering, kinds)  # modules whose commands the application has
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -78,8 +78,7 @@ def explore(
     with --vary these fields alone vary, of a system of any kind.
     """
     from cases.cli.inputs import varied
-    from cases.study.files import fronts_text, save_study, summary, whole_text
-    from cases.study.plots import front_figure
+    from cases.study.files import front_figure, fronts_text, save_study, summary, whole_text
     from cases.study.screen import study_text
     from cases.study.study import Runs as StudyRuns
     from cases.study.study import explore_case

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from cases.study.files import View, front_figure
 from cases.study.goals import goals_of
-from cases.study.plots import View, front_figure
 from cases.study.study import Part, Runs, Study, decided, solved
 from cases.tables import new_figure, require_format, save
 from optimize import Space
