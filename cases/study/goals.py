@@ -94,8 +94,9 @@ def vectorized_fields(space: Space) -> list[str]:
 def along_axes(spec: PacketProcessor) -> PacketProcessor:
     """Return a spec whose swept fields lie along axes of their own, so that all combinations are solved.
 
-    >>> swept = replace_fields(PacketProcessor(), {"channels": np.array([2, 4]), "banks": np.array([4, 8])})
-    >>> [values.shape for values in array_fields(along_axes(swept)).values()]
+    >>> changes = {"channels": np.array([2, 4]), "banks": np.array([4, 8])}
+    >>> swept = fields.replace_fields(PacketProcessor(), changes)
+    >>> [values.shape for values in fields.array_fields(along_axes(swept)).values()]
     [(2, 1), (1, 2)]
     """
     swept = fields.array_fields(spec)
