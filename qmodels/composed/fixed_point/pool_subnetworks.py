@@ -357,7 +357,7 @@ def speeds_inside(state: State, pool: str, inside: PoolSubnetwork) -> tuple[Spee
             each = state.taken(name, rates(1.0))
             one = state.subnetworks[name].tokens == 1
             come = state.rates[flow.name] if one else max(rate, NEAR)
-            if state.subnetworks[name].speeds(come * each)[-1] <= 0:  # others fill a part inside
+            if state.subnetworks[name].speeds(0.0)[-1] <= 0:  # others fill a part inside
                 return np.zeros(1)
             found.append(Region(speeds=held(name, come * each) / each))
         return closed_mva(profile, inside.tokens, regions=found).rates
