@@ -6,10 +6,9 @@ from collections.abc import Callable
 from pkgutil import resolve_name
 from typing import Any
 
-from qmodels.box_bounds import BoxBounds
 from qmodels.guarded import of_spec
 from qmodels.systems.spec.answer import Answer
-from qmodels.systems.spec.kind import kind_of
+from qmodels.systems.spec.kind import BoxBounds, kind_of
 
 MODELS = {
     "packet-processor": "packet_processor:solve_packet_processor",
@@ -20,7 +19,7 @@ MODELS = {
     "dram": "memory.dram.solve:solve_dram",
     "cache": "llc.solve_cache:solve_cache",
     "llc-processor": "llc.solve_processor:solve_llc_processor",
-    "numa": "memory.numa.solve:solve_numa",
+    "numa": "memory.numa:solve_numa",
     "work-queues": "work_queues.solve:solve_work_queues",
     "system": "composed.solve:solve_system",
 }

@@ -194,13 +194,13 @@ def solve_packet_processor(spec: PacketProcessor) -> Answer:
     heavy traffic of each resource (`qmodels.packet_processor.heavy_traffic`), and what bursts of on-off
     arrivals add (`qmodels.packet_processor.bursts`); or as the packets of a trace do, which are followed
     (`qmodels.packet_processor.following`), if that is more. Percentiles follow from the mean waits
-    (`qmodels.packet_processor.tail`), those of a trace from its packets. Row visits, allocation
+    (`qmodels.numerics.quantile`), those of a trace from its packets. Row visits, allocation
     trials and the pace of segments depend on one another and are iterated. Sustainable
     throughput is the largest offered load that leaves every resource below its capacity at the
     operating point of that very load. A memory behind controllers has no such law: a sample of packets
-    is followed through its commands (`qmodels.packet_processor.controllers`), half a second to two for each
-    pace at which packets come to it, whatever else varies; another sample gives latencies that are 1 to 3 %
-    (the percentile 1 to 4 %) apart, and parts of accesses that are 2 to 15 % apart (standard deviations).
+    is followed through its commands (`qmodels.packet_processor.controller_waits`), half a second to two for
+    each pace at which packets come to it, whatever else varies; another sample gives latencies that are 1 to
+    3 % (the percentile 1 to 4 %) apart, and parts of accesses that are 2 to 15 % apart (standard deviations).
 
     Approximation. Assumes packets that arrive independently of the memory's state, engines
     chosen at random, free-list runs that start at random addresses (rejected blocks do not come

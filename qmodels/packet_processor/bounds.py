@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from qmodels.box_bounds import BoxBounds, Ends
 from qmodels.checks import FloatArray
 from qmodels.numerics.kernels import kernel, part
 from qmodels.packet_processor.answer import _events, energy_per_packet
@@ -66,6 +65,7 @@ from qmodels.packet_processor.trials.conflicts import visits_at_bank, write_chan
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import array_fields, field_paths, get_field, replace_paths
+from qmodels.systems.spec.kind import BoxBounds, Ends
 from qmodels.systems.traffic.arrivals import Recorded
 
 NEVER = 1e12

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from qmodels.checks import FloatArray
 from qmodels.llc import hit_ratios
 from qmodels.numerics.tables import distinct
-from qmodels.packet_processor.controllers.table import Controlled, check_controlled, controlled
+from qmodels.packet_processor.controller_waits import Controlled, check_controlled, controlled
 from qmodels.packet_processor.trials.density import Density, RowVisits, density, row_visits
 from qmodels.packet_processor.trials.walk import TrialColumns, trial_columns
 from qmodels.systems.memory.dram_map import Interleaved

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.numerics.quantile import mixture_quantile, wait_quantile
 from qmodels.numerics.tables import distinct
 from qmodels.packet_processor.balance import returns
 from qmodels.packet_processor.bursts import Bursts, burst_waits
-from qmodels.packet_processor.controllers.table import Controlled
+from qmodels.packet_processor.controller_waits import Controlled
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.following.waits import followed
 from qmodels.packet_processor.heavy_traffic import Waits, harmonic, interpolated
 from qmodels.packet_processor.load import OperatingPoint, with_trials
 from qmodels.packet_processor.lone_packet import LONGEST_WALK, walks
-from qmodels.packet_processor.tail import mixture_quantile, wait_quantile
 from qmodels.systems.traffic.arrivals import OnOff, Recorded, modelled
 
 PACE_STEP = 1 / 64

@@ -13,6 +13,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.systems.spec.metrics import METRICS, Metric
 
 GROUP = "qmodels.kinds"
@@ -154,3 +155,37 @@ def _starter(name: str) -> Any:
     """Return the example of a kind, or its defaults."""
     made = resolve_name("qmodels.systems.starters:STARTERS").get(name, _spec(name))
     return made()
+
+
+Ends = Mapping[str, tuple[FloatArray, FloatArray]]
+"""The least and the most that every metric may be, one value per box."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoxBounds:
+    """Bounds of a kind's metrics over boxes: all specs between one of lowest and one of highest fields.
+
+    Parameters
+    ----------
+    derived : tuple of str
+        Metrics whose bounds follow from the formulas; of others nothing is known.
+    spans : tuple of str
+        Dotted names of the fields that may differ within a box. All others have one value in each.
+    early : tuple of str
+        Those of them that later stages need at one value.
+    idle : mapping of str to tuple of str
+        Metrics, of these or others, that do not depend on some of these fields at all.
+    stages : tuple of callable
+        Each takes the specs of the lowest and of the highest corners, fields that vary as flat arrays with
+        one element per box, and returns the ends of the `derived` metrics, and of ``stable`` (0 to 1). The
+        first is the cheapest, each later one at least as tight.
+    assumes : str
+        What the bounds hold for, in words.
+    """
+
+    derived: tuple[str, ...]
+    spans: tuple[str, ...]
+    early: tuple[str, ...]
+    idle: Mapping[str, tuple[str, ...]]
+    stages: tuple[Callable[[Any, Any], Ends], ...]
+    assumes: str

@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose
 from scipy.stats import gamma
 
 from qmodels import NumaMachine
-from qmodels.memory.numa.network import (
+from qmodels.memory.numa import _lateness, numa_bounds, solve_numa
+from qmodels.memory.numa_network import (
     _block,
     _stays_in_step,
     _wait,
@@ -21,7 +22,6 @@ from qmodels.memory.numa.network import (
     structure_of,
     turns,
 )
-from qmodels.memory.numa.solve import _lateness, numa_bounds, solve_numa
 from qmodels.systems.memory.numa_system import BlockWork, DmaEngine
 
 FETCH, WRITE = 100 + 192 * 45, 100 + 64 * 45

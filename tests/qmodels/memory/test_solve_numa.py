@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmodels import NumaMachine
-from qmodels.memory.numa.network import access_time, number_of_others, rotation_time, turns
-from qmodels.memory.numa.solve import numa_bounds, placement_speedup, solve_numa
+from qmodels.memory.numa import numa_bounds, placement_speedup, solve_numa
+from qmodels.memory.numa_network import access_time, number_of_others, rotation_time, turns
 from qmodels.systems.memory.numa_system import BlockWork, DmaEngine, NumaChip
 from qmodels.systems.spec.metrics import METRICS
 

@@ -9,8 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import qmodels as qm
 from optimize import Space, explore, replace_fields
-from qmodels.packet_processor.controllers import stream, table
-from qmodels.packet_processor.controllers.stream import follow, numbers
+from qmodels.packet_processor import controller_stream as stream
+from qmodels.packet_processor import controller_waits as table
+from qmodels.packet_processor.controller_stream import follow, numbers
 from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.traffic import OnOff
 from validate import simulate

@@ -12,11 +12,11 @@ from numpy.testing import assert_allclose
 import qmodels as qm
 from optimize import replace_fields
 from qmodels import Workload, traffic
+from qmodels.numerics.quantile import wait_quantile
 from qmodels.packet_processor.design import columns
 from qmodels.packet_processor.heavy_traffic import _lump, heavy_limits
 from qmodels.packet_processor.latency import waits
 from qmodels.packet_processor.load import operate
-from qmodels.packet_processor.tail import wait_quantile
 from qmodels.packet_processor.trials.density import Density, density, held, near
 from qmodels.queues.general.mmpp_g1 import mmpp_g1_decay, mmpp_g1_waits
 from validate import simulate

@@ -11,7 +11,7 @@ from qmodels.laws import Deterministic, Empirical
 from qmodels.noc import Router, Topology
 from qmodels.packet_processor import memory, ring
 from qmodels.packet_processor import numbers as z
-from qmodels.packet_processor.controllers.stream import follow, numbers
+from qmodels.packet_processor.controller_stream import follow, numbers
 from qmodels.packet_processor.link_waits import FRACTIONS, blocking_factors, blocking_nodes, link_shares
 from qmodels.packet_processor.lone_packet import pass_on, walks
 from qmodels.packet_processor.meeting import POINTER_WAIT, SLICE_WAIT, TRIAL_ACCESSES, wait_elsewhere

@@ -11,7 +11,7 @@ import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
 from qmodels.numerics.tables import distinct
-from qmodels.packet_processor.controllers.stream import WARM_UP, Ends, Pace, Sample
+from qmodels.packet_processor.controller_stream import WARM_UP, Ends, Pace, Sample
 from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.systems.memory.dram_system import DramSystem, RandomBlocks
 from qmodels.systems.packets.packet_processor import PacketProcessor

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.memory.numa.network import State, Structure, steady_state, structure_of
+from qmodels.memory.numa_network import State, Structure, steady_state, structure_of
 from qmodels.systems.memory.numa_system import NumaMachine
 from qmodels.systems.spec.answer import Answer
 
@@ -139,7 +139,7 @@ def solve_numa(machine: NumaMachine) -> Answer:
     Notes
     -----
     While the same cores work, the machine is a closed network in its steady state, see
-    `qmodels.memory.numa.network.steady_state`; when one is done the others go on in that of those
+    `qmodels.memory.numa_network.steady_state`; when one is done the others go on in that of those
     left. With double buffering the first fetch and the last write overlap with nothing:
 
     .. math:: T_i = Y + (n - 2) E[\max(C, Y)] + \max(C, Y_r) + \max(C, Y_w),

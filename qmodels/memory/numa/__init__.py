@@ -1,1 +1,0 @@
-"""The model of NUMA machines whose cores work on blocks that DMA channels fetch."""

@@ -1,1 +1,0 @@
-"""The memory of a packet processor behind the controllers of a `DramSystem`."""
