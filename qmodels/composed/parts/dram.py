@@ -8,17 +8,16 @@ from functools import cache, lru_cache, partial
 from itertools import combinations
 from math import isclose
 from operator import mul
-from types import SimpleNamespace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import bdtrc
 
-from qmodels.composed.parts.dram_times import Overlaps, Together, access_times, last_times, overlaps_of
+from qmodels.composed.parts.dram_times import Together, access_times, batches_together, last_times
 from qmodels.composed.stalls import Stall, one_stall
 from qmodels.composed.streams import InOrder, PartAnswer, Response, Stream
 from qmodels.memory.dram.limits import binding
-from qmodels.memory.dram.mixture import Alone, Kind, Mixed, Sort, mixed_waits, pure_waits
+from qmodels.memory.dram.mixture import Kind, Mixed, alone_columns, mixed_waits, pure_waits
 from qmodels.networks.open.qna import departing_scv, merging_weight, service_noise, split_scv
 from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.systems.memory.dram_system import DramSystem, Packets, RandomBlocks, StridedBlocks
@@ -48,28 +47,12 @@ IN_ORDER = "accesses of several kinds in order are taken for batches of their me
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Asked:
-    """What streams ask of a DRAM, but for their rates."""
-
-    spec: DramSystem  # the DRAM as they find it, see `rows_of_reads`
-    sorts: tuple[Sort, ...]  # the kinds of packets
-    # Of each stream its kinds, each with the share of the issues, and the accesses of an issue.
-    of: tuple[tuple[tuple[int, float], ...], ...]
-    accesses: tuple[tuple[float, ...], ...]
-    each: tuple[int, ...]  # of each stream, see `_each`
-    alone: tuple[Alone, ...]  # each kind alone
-    overlaps: Overlaps  # of the kinds
-    # doubts, small: what speaks against the numbers; the last in the order of all.
-    doubts: tuple[str, ...]
-    small: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Offered:
     """Accesses that the streams ask for, by kind."""
 
-    asked: Asked
     kinds: tuple[Kind, ...]  # all kinds of packets with the accesses of each [blocks/cycle]
+    # Of each stream its kinds, each with the share of the issues.
+    of: tuple[tuple[tuple[int, float], ...], ...]
     together: tuple[Together, ...]  # of each kind, how far its channels and banks have the same batches
     scv: float  # squared coefficient of variation of the times between issues, all streams together
 
@@ -86,10 +69,12 @@ def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
     burstier or smoother than Poisson ones multiply waits by what two moments say of M/G/1, with the SCV
     that is left of them where streams meet and are split among channels and banks.
     """
-    streams = _some(streams)
+    streams, g = _some(streams), spec.geometry
+    few = FEW_ROWS * g.channels * g.channel_banks * g.row_blocks
+    small = (SMALL,) * any(s.blocks < few and not _goes_along(s) for s in streams)
+    spec = rows_of_reads(spec, streams)
     offered = _offered(spec, streams)
-    spec = offered.asked.spec
-    mixed, doubts = _waits(offered, streams)
+    mixed, doubts = _waits(spec, offered, streams)
     load = mixed.load
     left = split_scv(offered.scv, 1 / spec.geometry.channels)
     total = sum(s.rate for s in streams)
@@ -99,11 +84,11 @@ def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
     bursts = (1 - min(load, 1.0) ** 2) * max(offered.scv - left, 0.0)
     leaving = 1 - weight + weight * float(departing) + bursts
     keys = [
-        (kinds, float(split_scv(leaving, stream.rate / total)), each)
-        for stream, kinds, each in zip(streams, offered.asked.of, offered.asked.each, strict=True)
+        (kinds, float(split_scv(leaving, stream.rate / total)), _each(stream))
+        for stream, kinds in zip(streams, offered.of, strict=True)
     ]
 
-    times_of = cache(partial(_times_of, offered, mixed))
+    times_of = cache(partial(_times_of, spec, offered, mixed))
 
     def find(key: Any) -> Response:
         kinds, scv, each = key
@@ -111,9 +96,7 @@ def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
         found = _response(spec, mixed, [(share, times_of(k)) for k, share in kinds if stable], scv)
         return _scattered(spec, offered, mixed, kinds, each, found) if each else found
 
-    return PartAnswer(
-        responses=InOrder(keys, find), intensity=dram_loads(mixed), doubts=doubts + offered.asked.small
-    )
+    return PartAnswer(responses=InOrder(keys, find), intensity=dram_loads(mixed), doubts=doubts + small)
 
 
 def _each(stream: Stream) -> int:
@@ -170,7 +153,8 @@ def _scattered(
 def dram_load(spec: DramSystem, streams: tuple[Stream, ...]) -> float:
     """Return the intensity of the fullest resource of a DRAM."""
     streams = _some(streams)
-    return _waits(_offered(spec, streams), streams)[0].load
+    spec = rows_of_reads(spec, streams)
+    return _waits(spec, _offered(spec, streams), streams)[0].load
 
 
 def rows_of_reads(spec: DramSystem, streams: tuple[Stream, ...]) -> DramSystem:
@@ -226,25 +210,23 @@ class _OfKind(NamedTuple):
     stall: Stall
 
 
-def _times_of(offered: Offered, mixed: Mixed, k: int) -> _OfKind:
+def _times_of(spec: DramSystem, offered: Offered, mixed: Mixed, k: int) -> _OfKind:
     """Return the times of a kind, by its number."""
-    spec, kind, waits = offered.asked.spec, offered.kinds[k], mixed.waits[min(k, len(mixed.waits) - 1)]
+    kind, waits = offered.kinds[k], mixed.waits[min(k, len(mixed.waits) - 1)]
     hits = mixed.row_hit_ratio[min(k, len(mixed.row_hit_ratio) - 1)]
     opened = mixed.opened[min(k, len(mixed.opened) - 1)]
     times = access_times(spec, waits, hits, write=kind.write, scv=offered.scv)
-    alone = offered.asked.alone[k]
-    first, last = alone.columns(opened)
-    size, rows = alone.times.size, alone.times.banks
+    first, last, size, rows = alone_columns(spec, kind, opened)
     reach = max(last - first, 0.0) if kind.blocks > 1 else 0.0
     refresh = float(waits.refresh)
     # Alone an access meets refreshes and the rows that others have left open.
-    by_itself = times.fixed + times.opening + times.alone + refresh
+    alone = times.fixed + times.opening + times.alone + refresh
     return _OfKind(
         blocks=kind.blocks,
         access=(times.mean, times.variance),
         last=last_times(kind, times, offered.together[k], reach=reach, size=size, rows=rows),
-        alone=by_itself,
-        alone_last=by_itself + reach,
+        alone=alone,
+        alone_last=alone + reach,
         paused=refresh + float(waits.backlog),
         alone_paused=refresh,
         stall=Stall(float(waits.refreshed), float(waits.reach["refresh"]) / 2 / spec.clock_ghz),
@@ -289,9 +271,12 @@ def _mixture(parts: Sequence[tuple[float, float, float]]) -> tuple[float, float]
     return mean, spread
 
 
-def _waits(offered: Offered, streams: tuple[Stream, ...]) -> tuple[Mixed, tuple[str, ...]]:
+def _waits(spec: DramSystem, offered: Offered, streams: tuple[Stream, ...]) -> tuple[Mixed, tuple[str, ...]]:
     """Return the waits of all kinds, those of one kind of traffic as the DRAM's own model has them."""
-    kinds, spec, doubts = offered.kinds, offered.asked.spec, list(offered.asked.doubts)
+    kinds = offered.kinds
+    doubts = [ALLOCATED] if sum(map(_allocated, streams)) > 1 else []
+    if _split(streams):
+        doubts.append(JOINED)
     if _keep_distance(streams):
         doubts.append(DISTANCE)
     traffic = _own_traffic(kinds, ordered=spec.scheduler == "in-order")
@@ -322,12 +307,8 @@ def _own_traffic(kinds: Sequence[Kind], *, ordered: bool) -> Any:
     return None
 
 
-def _addresses(stream: Stream) -> str:
-    return str(getattr(stream.step, "addresses", "random"))
-
-
 def _allocated(stream: Stream) -> bool:
-    return _addresses(stream) == "allocated"
+    return getattr(stream.step, "addresses", "random") == "allocated"
 
 
 def _goes_along(stream: Stream) -> bool:
@@ -337,7 +318,8 @@ def _goes_along(stream: Stream) -> bool:
 
 def _is_anywhere(stream: Stream) -> bool:
     """Return whether a batch begins anywhere, and is of one read or of several short runs of a free list."""
-    return _addresses(stream) == "random" or (_allocated(stream) and not _goes_along(stream))
+    addresses = getattr(stream.step, "addresses", "random")
+    return addresses == "random" or (addresses == "allocated" and not _goes_along(stream))
 
 
 def _joined(stream: Stream) -> str:
@@ -361,76 +343,28 @@ def _keep_distance(streams: tuple[Stream, ...]) -> bool:
 
 
 def _offered(spec: DramSystem, streams: tuple[Stream, ...]) -> Offered:
-    asked = _asked(spec, tuple(map(_unpaced, streams)))
-    rates = [0.0] * len(asked.sorts)
-    for stream, mine, accesses in zip(streams, asked.of, asked.accesses, strict=True):
-        for (k, _), each in zip(mine, accesses, strict=True):
-            rates[k] += stream.rate * each / spec.clock_ghz
-    kinds = tuple(
-        Kind(blocks, write, rate, run) for (blocks, write, run), rate in zip(asked.sorts, rates, strict=True)
-    )
-    issues = np.array([s.rate for s in streams])
-    share = issues / issues.sum()
-    weight = merging_weight(float(share @ share), 0.5)
-    return Offered(
-        asked=asked,
-        kinds=kinds,
-        together=asked.overlaps.at(rates),
-        scv=1 - weight + weight * float(share @ [s.scv for s in streams]),
-    )
-
-
-_Unpaced: TypeAlias = tuple[bytes, bool, float, float, str, str, Any]
-"""Of a stream its batches, whether it writes, run and blocks; of its step, addresses, stream and blocks."""
-
-
-def _unpaced(stream: Stream) -> _Unpaced:
-    """Return what a stream asks for at whatever rate."""
-    blocks = getattr(stream.step, "blocks", None)
-    step = _addresses(stream), _joined(stream), blocks if isinstance(blocks, int) else None
-    return stream.batch.tobytes(), stream.write, stream.run, stream.blocks, *step
-
-
-@lru_cache(maxsize=256)
-def _asked(spec: DramSystem, unpaced: tuple[_Unpaced, ...]) -> Asked:
-    """Return what streams ask of a DRAM that has the same answer at all rates."""
-    streams = tuple(
-        Stream(
-            flow="", step=SimpleNamespace(addresses=addresses, stream=stream, blocks=each), rate=1.0,
-            batch=np.frombuffer(batch), scv=1.0, write=write, bytes=0, sources=np.zeros(0), run=run,
-            blocks=blocks,
-        )
-        for batch, write, run, blocks, addresses, stream, each in unpaced
-    )  # fmt: skip
-    g = spec.geometry
-    doubts = [ALLOCATED] if sum(map(_allocated, streams)) > 1 else []
-    doubts += [JOINED] if _split(streams) else []
-    few = FEW_ROWS * g.channels * g.channel_banks * g.row_blocks
-    small = (SMALL,) * any(s.blocks < few and not _goes_along(s) for s in streams)
-    spec = rows_of_reads(spec, streams)
-    sorts: dict[Any, Sort] = {}
+    found: dict[Any, float] = {}
     of = []
     for number, stream in enumerate(streams):
-        # Streams of one kind of random packets are one; each that goes on has places of its own.
         along = _goes_along(stream)
-        own = (stream.run, _joined(stream) or number) if along else (0.0, -1)
         mine = []
-        for blocks, _, share in batch_groups(stream):
+        for blocks, accesses, share in batch_groups(stream):
+            # Streams of one kind of random packets are one; each that goes on has places of its own.
+            own = (stream.run, _joined(stream) or number) if along else (0.0, -1)
             key = (blocks, stream.write, *own)
-            sorts.setdefault(key, (blocks, stream.write, own[0]))
-            mine.append((list(sorts).index(key), share))
-        of.append(tuple(mine))
-    alone = tuple(Alone(spec, blocks, write) for blocks, write, _ in sorts.values())
-    return Asked(
-        spec=spec,
-        sorts=tuple(sorts.values()),
-        of=tuple(of),
-        accesses=tuple(tuple(accesses for _, accesses, _ in _sizes(one[0])) for one in unpaced),
-        each=tuple(map(_each, streams)),
-        alone=alone,
-        overlaps=overlaps_of(spec, alone),
-        doubts=tuple(doubts),
-        small=small,
+            found[key] = found.get(key, 0.0) + accesses / spec.clock_ghz
+            mine.append((key, share))
+        of.append(mine)
+    kinds = {key: Kind(blocks=key[0], write=key[1], rate=rate, run=key[2]) for key, rate in found.items()}
+    order = list(kinds)
+    rates = np.array([s.rate for s in streams])
+    share = rates / rates.sum()
+    weight = merging_weight(float(share @ share), 0.5)
+    return Offered(
+        kinds=tuple(kinds.values()),
+        of=tuple(tuple((order.index(key), part) for key, part in mine) for mine in of),
+        together=batches_together(spec, tuple(kinds.values())),
+        scv=1 - weight + weight * float(share @ [s.scv for s in streams]),
     )
 
 

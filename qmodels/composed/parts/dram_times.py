@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.memory.dram.channel_waits import ChannelWaits
-from qmodels.memory.dram.mixture import Alone, Kind
+from qmodels.memory.dram.mixture import Kind, alone_columns
 from qmodels.memory.dram.write_queue import LastWrites
 from qmodels.networks.open.qna import split_scv
 from qmodels.numerics.largest import largest_moments
@@ -160,31 +161,21 @@ def _split(wait: tuple[float, float], together: float) -> tuple[tuple[float, flo
     return ((1 - together) * mean, (1 - together) * variance), (together * mean, together * variance)
 
 
-class Overlaps(NamedTuple):
-    """Chances of `Together` for batches of each kind with those of each other one, and ``banks`` of each."""
-
-    channels: FloatArray
-    rows: FloatArray
-    banks: list[float]
-
-    def at(self, rates: Sequence[float]) -> tuple[Together, ...]:
-        """Return of each kind what it overlaps with if all kinds have these rates."""
-        total = sum(rates)
-        shares = np.array([rate / total for rate in rates])
-        banks = float(shares @ self.banks)
-        both = zip((self.channels @ shares).tolist(), (self.rows @ shares).tolist(), strict=True)
-        return tuple(Together(*one, banks=banks) for one in both)
+def batches_together(spec: DramSystem, kinds: Sequence[Kind]) -> tuple[Together, ...]:
+    """Return of each kind the overlap of the busy times of its channels and banks with the same batches."""
+    total = sum(kind.rate for kind in kinds)
+    sizes = [alone_columns(spec, kind)[2] for kind in kinds]
+    used = [max(kind.blocks / size, 1.0) for kind, size in zip(kinds, sizes, strict=True)]
+    shares = np.array([kind.rate / total for kind in kinds])
+    banks = float(shares @ [1 - 1 / max(size, 1.0) for size in sizes])
+    channels, rows = (_overlaps(tuple(used), most) @ shares for most in (spec.geometry.channels, INF))
+    return tuple(Together(*both, banks=banks) for both in zip(channels.tolist(), rows.tolist(), strict=True))
 
 
-def overlaps_of(spec: DramSystem, alone: Sequence[Alone]) -> Overlaps:
-    """Return the overlaps of the busy times of channels and banks with the same batches, at any rates."""
-    sizes = [one.times.size for one in alone]
-    used = [max(one.blocks / size, 1.0) for one, size in zip(alone, sizes, strict=True)]
-    channels, rows = (
-        np.array([[_side_by_side(own, other, most) for other in used] for own in used])
-        for most in (spec.geometry.channels, INF)
-    )
-    return Overlaps(channels, rows, [1 - 1 / max(size, 1.0) for size in sizes])
+@lru_cache(maxsize=256)
+def _overlaps(used: tuple[float, ...], channels: float) -> FloatArray:
+    """Return the chances of `_side_by_side`, (of, with); they do not depend on the rates."""
+    return np.array([[_side_by_side(own, other, channels) for other in used] for own in used])
 
 
 def _side_by_side(own: float, other: float, channels: float) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +25,8 @@ PAIRS = 1024
 """Pairs of packets of two kinds that are followed."""
 
 
-class Kind(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Kind:
     """Packets of one kind."""
 
     blocks: int  # consecutive blocks of a packet
@@ -39,52 +40,6 @@ class Kind(NamedTuple):
     def follows(self) -> bool:
         """Whether a packet begins where the one before it ended."""
         return self.run > self.blocks
-
-
-Sort: TypeAlias = tuple[int, bool, float]
-"""Blocks, write and run of a `Kind`."""
-
-
-class Alone:
-    """Packets of one kind at a DRAM system that does nothing else, whatever their rate.
-
-    Parameters
-    ----------
-    spec : DramSystem
-        The system; its traffic and the time of its controller do not count.
-    blocks, write
-        See `Kind`.
-    """
-
-    def __init__(self, spec: DramSystem, blocks: int, write: bool) -> None:
-        self.plain, self.blocks = packets_alone(spec, blocks, write), blocks
-
-    @cached_property
-    def times(self) -> PacketTimes:
-        """Their use of a channel."""
-        return _followed(self.plain)[0]
-
-    @cached_property
-    def pattern(self) -> AccessPattern:
-        """Banks and rows that they come to."""
-        return _followed(self.plain)[1]
-
-    @cached_property
-    def with_open_rows(self) -> tuple[float, tuple[float, float]]:
-        """``alone`` and ``columns`` of `times` if they find open the first row they need of each bank."""
-        return times_with_open_rows(self.plain)
-
-    def columns(self, opened: float = 0.0) -> tuple[float, float]:
-        """Return when the accesses of a packet get their bus, mean and last. [cycles].
-
-        From the arrival of the packet at a channel, with the rows opened, of which it finds the share
-        ``opened`` open.
-        """
-        mean, last = self.times.columns
-        if not opened:
-            return mean, last
-        open_mean, open_last = self.with_open_rows[1]
-        return (1 - opened) * mean + opened * open_mean, (1 - opened) * last + opened * open_last
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -130,10 +85,10 @@ def mixed_waits(spec: DramSystem, kinds: Sequence[Kind], largest_load: float = 0
     Writes: see `qmodels.memory.dram.write_queue`.
     """
     total = sum(kind.rate for kind in kinds)
-    lone, patterns, met = _met(spec, tuple((kind.blocks, kind.write) for kind in kinds))
+    tables, patterns, met = _met(spec, tuple((kind.blocks, kind.write) for kind in kinds))
     found = [_stays_open(spec, kind, total, p) for kind, p in zip(kinds, patterns, strict=True)]
     opened, refreshed = ([one[k] for one in found] for k in (0, 1))
-    times = [_with_hits(spec, one, hits) for one, hits in zip(lone, opened, strict=True)]
+    times = [_with_hits(spec, kind, one, hits) for kind, one, hits in zip(kinds, tables, opened, strict=True)]
     hits = [h + (1 - h) * p.row_hit_ratio for h, p in zip(opened, patterns, strict=True)]
     share = float(patterns[0].channel_share.max())
     visits = np.array([kind.rate * share / one.size for kind, one in zip(kinds, times, strict=True)])
@@ -213,6 +168,30 @@ def _followed(spec: DramSystem) -> tuple[PacketTimes, AccessPattern]:
     return packet_times(spec), access_pattern(spec)
 
 
+def alone_columns(spec: DramSystem, kind: Kind, opened: float = 0.0) -> tuple[float, float, float, float]:
+    """Return when the accesses of a packet alone get their bus, mean and last, and how many a channel has.
+
+    From the arrival of the packet at a channel, with the rows opened, of which it finds the share ``opened``
+    open. [cycles] At last, of how many banks.
+    """
+    times = _alone(spec, kind.blocks, kind.write)
+    mean, last = _columns(spec, kind, times, opened)
+    return mean, last, times.size, times.banks
+
+
+@lru_cache(maxsize=1024)
+def _alone(spec: DramSystem, blocks: int, write: bool) -> PacketTimes:
+    return _followed(packets_alone(spec, blocks, write))[0]
+
+
+def _columns(spec: DramSystem, kind: Kind, times: PacketTimes, opened: float) -> tuple[float, float]:
+    if not opened:
+        return times.columns
+    _, (mean, last) = times_with_open_rows(packets_alone(spec, kind.blocks, kind.write))
+    closed = times.columns
+    return (1 - opened) * closed[0] + opened * mean, (1 - opened) * closed[1] + opened * last
+
+
 def _writing(spec: DramSystem, share: float) -> DramSystem:
     """Return a system with packets of which a share is written; both are known to be in their ranges."""
     traffic, mixture = copy(ONE_BLOCK), copy(spec)
@@ -283,12 +262,11 @@ def _in_a_row(spec: DramSystem, run: float) -> float:
     return 1 / (1 - access_pattern(packets_alone(spec, max(round(run), 1), False)).row_hit_ratio)
 
 
-def _with_hits(spec: DramSystem, lone: Alone, hits: float) -> PacketTimes:
+def _with_hits(spec: DramSystem, kind: Kind, times: PacketTimes, hits: float) -> PacketTimes:
     """Service of packets at a channel if a share of them finds its rows open."""
-    times = lone.times
     if not hits:
         return times
-    alone, _ = lone.with_open_rows
+    alone, _ = times_with_open_rows(packets_alone(spec, kind.blocks, kind.write))
     each = spec.timing.t_ccd_l * times.size / times.banks
     rows, rows2 = times.row_commands
     kept, kept2 = times.bank
@@ -303,18 +281,18 @@ def _with_hits(spec: DramSystem, lone: Alone, hits: float) -> PacketTimes:
 @lru_cache(maxsize=256)
 def _met(
     spec: DramSystem, kinds: tuple[tuple[int, bool], ...]
-) -> tuple[tuple[Alone, ...], tuple[AccessPattern, ...], FloatArray]:
+) -> tuple[tuple[PacketTimes, ...], tuple[AccessPattern, ...], FloatArray]:
     """Return what packets of each kind are alone, and what one visit a cycle adds to them, (of, by)."""
-    lone = tuple(Alone(spec, blocks, write) for blocks, write in kinds)
-    times, patterns = [one.times for one in lone], tuple(one.pattern for one in lone)
+    plain = [packets_alone(spec, blocks, write) for blocks, write in kinds]
+    times, patterns = zip(*(_followed(one) for one in plain), strict=True)
     met = np.array([[(t.delay, t.conflict) for _ in kinds] for t in times])
     for i in range(len(kinds)):
         for j in range(i):
             if kinds[i] == kinds[j]:
                 continue  # they meet as those of one kind do
-            of_later, of_first = _cross_slopes(lone[j].plain, lone[i].plain)[::-1]
+            of_later, of_first = _cross_slopes(plain[j], plain[i])[::-1]
             met[i, j], met[j, i] = np.array(of_later) / times[i].size, np.array(of_first) / times[j].size
-    return lone, patterns, met
+    return times, patterns, met
 
 
 def _slopes(

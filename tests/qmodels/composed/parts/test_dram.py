@@ -206,13 +206,3 @@ def test_streams_of_one_flow_keep_their_distance():
     found = [(one, other), (one, replace(other, flow="others")), (sizes,), (one, asked(0.01, **along)), slow]
     doubted = [any("keep their distance" in d for d in respond_dram(OPEN, each).doubts) for each in found]
     assert doubted == [True, False, False, False, False]
-
-
-def test_what_streams_ask_for_is_found_once_for_all_rates():
-    dram_part._asked.cache_clear()
-    for rate in (0.01, 0.02, 0.03):
-        streams = asked(rate, 4), asked(rate / 2, addresses="sequential"), asked(0.02, write=True)
-        assert respond_dram(OPEN, streams).responses[0].mean > 0
-    assert dram_part._asked.cache_info().misses == 1
-    respond_dram(OPEN, (asked(0.01, 4), asked(0.02, write=True)))
-    assert dram_part._asked.cache_info().misses == 2
