@@ -101,7 +101,9 @@ def hit_ratios(
         inserted = q * p * time
         return inserted / (1.0 + inserted), inserted / (1.0 + inserted) ** 2
 
-    time = solve_time(held, number, size, longest=40.0 / (q * p[wanted].min()))
+    # FIFO holds the rarest lines at q p T of at most C / (n - C), where all are alike.
+    most = max(40.0, 2.0 * size / (number[wanted].sum() - size))
+    time = solve_time(held, number, size, longest=most / (q * p[wanted].min()))
     return held(time)[0]
 
 

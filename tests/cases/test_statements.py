@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cases.study.goals import with_values
-from cases.study.screen import screen_of
+from cases.study.screen import Screen
 from cases.study.study import explore_case
 from optimize.search.pareto import as_costs, ideal_distance, nondominated
 from optimize.spaces.evaluation import ends_of, metric_columns
@@ -69,7 +69,7 @@ def ends(result, metric):
 def statements(part):
     """Yield each statement of a screen in words, and whether long simulations bear it out."""
     decision = part.decision
-    found, space = screen_of(part).data(), decision.model.space
+    found, space = Screen(part=part).data(), decision.model.space
     designs = decision.table["design"].tolist()
     specs = [space.spec(design) for design in designs]
     long = dict(zip(designs, simulate(specs, **LONG), strict=True))

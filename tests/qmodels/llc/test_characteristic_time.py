@@ -30,6 +30,14 @@ def test_fills_the_cache_and_favours_the_popular(items, exponent, rule, data):
     assert np.all(more >= hits - 1e-9)
 
 
+@pytest.mark.parametrize("replacement", ["lru", "fifo"])
+@pytest.mark.parametrize("items", [42, 3000])
+def test_a_cache_that_lacks_one_line_is_full_too(replacement, items):
+    """A line of a FIFO cache is then held n - 1 times as long as it is missing."""
+    hits = hit_ratios(popularity=np.full(items, 1 / items), capacity=items - 1, replacement=replacement)
+    assert_allclose(hits, 1 - 1 / items, rtol=1e-9)
+
+
 @given(st.integers(10, 300), st.floats(0.0, 1.2), st.floats(0.05, 0.5), st.data())
 def test_steeper_popularity_hits_more(items, exponent, more, data):
     capacity = data.draw(st.integers(1, items - 1))
