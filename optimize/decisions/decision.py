@@ -392,7 +392,7 @@ TRIES = 3  # simulations that look for the traffic up to which a design keeps it
 class Growth:
     """Largest traffic a design carries within its limits."""
 
-    # now, most: the field that scales the traffic, and its largest value with which every limit is kept.
+    # now, most: value of the field that scales the traffic, and the largest with which every limit is kept.
     now: float
     most: float
     # Low, best and high of the limited metrics in a simulation with that traffic; None: not simulated.
