@@ -87,5 +87,11 @@ def command() -> NoReturn:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _stop)
     package("cases")
-    import_module("cases.cli.main").main()
+    try:
+        import_module("cases.cli.main").main()
+    except SystemExit as ended:
+        if ended.code == 130:  # what ends with the interpreter may still take Ctrl-C, and another exit code
+            sys.stdout.flush()
+            os._exit(130)
+        raise
     raise AssertionError("the command line ends the process itself")

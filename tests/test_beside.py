@@ -60,3 +60,26 @@ def test_it_is_the_same_module_by_both_names():
     assert qmodels.optimize is optimize
     code = "import qmodels.optimize.search.pareto as p, optimize.search.pareto as q"
     assert python(ROOT, f"{code}; print(p is q, q.__spec__.name)") == "True optimize.search.pareto\n"
+
+
+LATE = """
+import atexit, os, signal, sys
+from qmodels import beside
+beside.package("cases")
+import cases.cli.main
+def interrupted():
+    print("kept")
+    atexit.register(os.kill, os.getpid(), signal.SIGKILL)
+    sys.exit(130)
+cases.cli.main.main = interrupted
+beside.command()
+"""
+
+
+def test_an_interrupted_command_ends_at_once(tmp_path):
+    """What Python does at its end could take another signal, and end with its code."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(
+        [sys.executable, "-c", LATE], capture_output=True, text=True, env=environment, cwd=tmp_path
+    )
+    assert (ended.returncode, ended.stdout) == (130, "kept\n")
