@@ -148,7 +148,7 @@ SCATTER = 0.2
 """Relative; by which waits on a path of more trials are shorter than on that of one: 0.124 at most over
 the 1,800 such pairs of the bundled designs under their trace; and those with a cache than with a smaller
 and with a larger one: 0.158 at most over 72 of them."""
-FASTER = 1e-3
+LIGHT_MARGIN = 1e-3
 """Relative; by which waits in light traffic are not in proportion to it."""
 
 
@@ -200,7 +200,7 @@ def _behind_others(c: Columns, point: OperatingPoint, several: npt.NDArray[np.bo
         memory.read + light.bank_wait[:, None] + _squeeze(c, point.request_gap, light.bus_others),
         memory.table + light.bank_wait,
     )
-    faster, load = (1.0 - FASTER) * point.rate / light.rate, point.loads["dram buses"]
+    faster, load = (1.0 - LIGHT_MARGIN) * point.rate / light.rate, point.loads["dram buses"]
     found = heavy_buses(c, load).times(np.where(load < 1.0, load**2 / np.maximum(1.0 - load, 1e-300), np.inf))
     for name, waits in slopes.items():
         found = found.plus(waits.times(faster * (1.0 - light.loads[name])))

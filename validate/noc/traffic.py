@@ -1,4 +1,4 @@
-"""From the traffic of a spec to the arrays that open and closed drivers draw from."""
+"""Traffic of a network-on-chip as arrays that drivers draw from, and counters of what is delivered."""
 
 from __future__ import annotations
 
