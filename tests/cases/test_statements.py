@@ -9,6 +9,7 @@ import pytest
 from cases.study.goals import traffic_field, with_values
 from cases.study.screen import Screen
 from cases.study.study import explore_case
+from optimize.decisions.decision import TIED
 from optimize.search.pareto import as_costs, ideal_distance, nondominated
 from optimize.spaces.evaluation import ends_of, metric_columns
 from qmodels.systems.spec.fields import replace_fields
@@ -103,7 +104,7 @@ def statements(part):
     front = costs[kept][nondominated(costs[kept])]
     far = ideal_distance(costs[kept], front)
     own = far[np.array(designs)[kept].tolist().index(best)]
-    yield f"no other design is better than {best}", own - far.min() <= 2 * NEAR
+    yield f"no other design is better than {best}", own - far.min() <= TIED
     if part.growth is not None and part.growth.change > 0 and part.growth.simulated is not None:
         more = part.growth.now * (1 + 0.95 * part.growth.change)
         grown = simulate(replace_fields(space.spec(best), {traffic_field(decision): more}), **LONG)
